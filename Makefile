@@ -1,0 +1,74 @@
+# Everything that is done to this project, by hand and in CI.
+
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+
+# the lock file decides alone: a machine's own constraints or user folder do not change what is installed
+PIP := PIP_CONSTRAINT=/dev/null PIP_USER=0 PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test check lint types docs-fresh changelog wheel format docs bench lock
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: $(INSTALLED) ## make .venv with all extras from the lock file (PYTHON=python3.12 chooses the Python)
+
+$(INSTALLED): requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed, $(PYTHON) is " + sys.version.split()[0] + "; try: make setup PYTHON=python3.12")'
+	@echo "installing into $(VENV), this takes about a minute"
+	$(PYTHON) -m venv --clear $(VENV)
+	$(PIP) install --quiet --quiet --require-hashes -r requirements.lock
+	PIP_REQUIRE_HASHES=0 $(PIP) install --quiet --quiet --no-deps --no-build-isolation -e .
+	@touch $@
+
+demo: setup ## evaluate the bundled trial and show the verdicts
+	$(BIN)/rule-evaluator run evaluator/demo_trial --exit-zero --output demo-output
+
+test: setup ## run the tests
+	$(BIN)/python -m pytest
+
+check: lint types docs-fresh changelog wheel test ## all that CI checks
+
+lint: setup ## style and format of the code
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+
+types: setup ## types, strictly
+	$(BIN)/mypy
+
+docs-fresh: setup ## the generated pages are those that the code makes
+	$(BIN)/python docs/generate.py --check
+
+# a commit that no user notices says so with a line "Changelog: none" in its message
+changelog: ## the last change of the program is in CHANGELOG.md
+	@grep -q '^## \[Unreleased\]' CHANGELOG.md || { echo "CHANGELOG.md: no heading '## [Unreleased]'"; exit 1; }
+	@git rev-parse --quiet --verify HEAD >/dev/null 2>&1 || exit 0; \
+	code=$$(git log -1 --format=%H --invert-grep --grep='^Changelog: none' -- evaluator builtin_rules); \
+	log=$$(git log -1 --format=%H -- CHANGELOG.md); \
+	test -z "$$code" || { test -n "$$log" && git merge-base --is-ancestor "$$code" "$$log"; } || \
+	{ echo "CHANGELOG.md: no line about $$(git log -1 --format='%h %s' $$code)"; exit 1; }
+
+wheel: setup ## build the wheel and run the program from it
+	rm -rf build
+	$(BIN)/python -m build --quiet --wheel --no-isolation --outdir build
+	$(BIN)/python -m zipfile -e build/*.whl build/unpacked
+	cd build/unpacked && $(abspath $(BIN))/python -m evaluator run evaluator/demo_trial --exit-zero --json --output ../output >/dev/null
+
+format: setup ## put the code in form
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+docs: setup ## make the generated pages anew
+	$(BIN)/python docs/generate.py
+
+bench: setup ## time one rule and all rules over a generated trial
+	$(BIN)/python -m benchmarks.bench
+
+lock: ## choose the newest packages anew and write requirements.lock
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(PIP) install --quiet uv
+	$(BIN)/uv pip compile pyproject.toml --all-extras --group dev --universal --python-version 3.11 --upgrade \
+	  --generate-hashes --no-header --no-annotate --no-emit-index-url --quiet --output-file requirements.lock

@@ -1,0 +1,1 @@
+"""The rules that come with the evaluator: one module per rule, in topic packages."""

@@ -1,0 +1,102 @@
+"""Store: bytes under keys below one root, whatever holds them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from evaluator.errors import KeyRefused
+
+UNFINISHED = (".tmp", ".sagemaker-uploading", ".sagemaker-uploaded")
+"""Names that end so are being written or moved by somebody else and are never listed.
+
+Source: saved format of smdebug 1.0.34 (temporary files) and SageMaker's uploader (user report 67).
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One stored object as a listing shows it."""
+
+    key: str
+    size: int
+    modified: float
+    """Seconds since the epoch, by the store's own clock."""
+
+
+@dataclass(slots=True)
+class Requests:
+    """How often a store was asked, for the status file and for cost."""
+
+    list: int = 0
+    get: int = 0
+    put: int = 0
+    retries: int = 0
+
+
+@dataclass
+class Store(ABC):
+    """Bytes under keys. Keys are relative to the root, parts joined by "/", never "..", never absolute.
+
+    Raises, from every method:
+        KeyRefused: the key would leave the root (also through a symbolic link).
+        StorageUnavailable: the store did not answer or refused.
+    """
+
+    uri: str
+    requests: Requests = field(default_factory=Requests)
+    is_local: ClassVar[bool] = True
+    """Whether a request costs microseconds, not milliseconds: small reads are then not worth a thread."""
+
+    @abstractmethod
+    def folders(self, prefix: str = "") -> list[str]:
+        """The names of the folders directly below `prefix` (a folder itself, or "" for the root), sorted."""
+
+    @abstractmethod
+    def list(self, prefix: str = "", start_after: str = "") -> list[Entry]:
+        """Every object whose key starts with `prefix` and sorts after `start_after`, sorted by key.
+
+        Unfinished names are left out, an absent prefix is an empty list, and what vanishes meanwhile is left out.
+        """
+
+    @abstractmethod
+    def stat(self, key: str) -> Entry | None:
+        """What a listing would show for this key now, or None."""
+
+    @abstractmethod
+    def read(self, key: str) -> bytes:
+        """The whole object. Raises KeyMissing."""
+
+    @abstractmethod
+    def read_range(self, key: str, start: int, length: int) -> bytes:
+        """`length` bytes from `start`, fewer where the object ends before. Raises KeyMissing."""
+
+    @abstractmethod
+    def write(self, key: str, data: bytes) -> None:
+        """Replace the object as a whole: a reader sees the old or the new one, never a part."""
+
+    @abstractmethod
+    def append(self, key: str, data: bytes) -> None:
+        """Add to the end of the object, making it if it is absent."""
+
+    @abstractmethod
+    def delete(self, key: str) -> None:
+        """Remove the object; absent is fine."""
+
+    def root_problem(self) -> str | None:
+        """Why nothing can be below the root ("does not exist", "is a file"), or None where it may be there."""
+        return None
+
+
+def check_key(key: str) -> str:
+    """The key itself, when it can only name something below a root. Raises KeyRefused."""
+    parts = key.split("/")
+    if key.startswith("/") or "\\" in key or "\0" in key or ".." in parts:
+        raise KeyRefused(repr(key), "leaves the folder it is in", "keys are relative and have no '..'")
+    return key
+
+
+def is_unfinished(key: str) -> bool:
+    """Whether somebody else is still writing or moving what is under this key."""
+    return key.endswith(UNFINISHED)
