@@ -1,0 +1,1 @@
+"""Bytes to values and back, without any input or output of their own."""

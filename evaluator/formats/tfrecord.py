@@ -1,0 +1,93 @@
+"""Cuts event files into records and frames payloads as records.
+
+Source:
+    saved format of smdebug 1.0.34, section 4 (core/tfrecord/record_writer.py); bytes in tests/data/trials.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import google_crc32c
+
+from evaluator.errors import FormatError, Truncated
+
+CONSTANT_FOOTER = (0x062DC0B3).to_bytes(4, "little")
+"""What stands after a payload instead of its CRC: the masked CRC of the ASCII text 0x12345678.
+
+Source: core/tfrecord/record_writer.py:32,64-70 (`write_checksum=False`).
+"""
+
+HEADER_SIZE = 12
+"""Payload length (8 bytes) and the masked CRC of these 8 bytes (4). Source: TFRecord framing."""
+
+FOOTER_SIZE = 4
+
+_MASK_DELTA = 0xA282EAD8  # Source: TFRecord framing, as TensorFlow's crc32c::Mask
+
+
+def masked_crc(data: bytes) -> int:
+    """CRC-32C of the data, rotated and shifted as TFRecord stores it."""
+    crc: int = google_crc32c.value(data)
+    return ((crc >> 15 | crc << 17) + _MASK_DELTA) & 0xFFFFFFFF
+
+
+def frame(payload: bytes, *, true_checksum: bool = False) -> bytes:
+    """The payload as one record; the reference reader takes only records with the constant footer."""
+    size = len(payload).to_bytes(8, "little")
+    footer = masked_crc(payload).to_bytes(4, "little") if true_checksum else CONSTANT_FOOTER
+    return b"".join((size, masked_crc(size).to_bytes(4, "little"), payload, footer))
+
+
+def read_record(data: bytes | memoryview, start: int = 0, length: int | None = None, where: str = "") -> memoryview:
+    """The payload of the record that begins at `start`, without a copy.
+
+    The `length` is what the index file says about the whole record, where it is known.
+
+    Raises:
+        Truncated: the data end before the record does.
+        FormatError: there is no such record here: a bad checksum, or another length than the index says.
+    """
+    view = memoryview(data)
+    place = f"{where or 'record'} at byte {start}"
+    if start < 0:
+        raise FormatError(place, "the record begins before the file", "a position of 0 or more")
+    header = bytes(view[start : start + HEADER_SIZE])
+    if len(header) < HEADER_SIZE:
+        raise Truncated(place, f"{len(header)} bytes are left", f"a record header has {HEADER_SIZE}")
+    expected = masked_crc(header[:8])
+    if int.from_bytes(header[8:], "little") != expected:
+        raise FormatError(place, f"checksum of the header is 0x{header[8:][::-1].hex()}", f"0x{expected:08x}")
+    stop = start + HEADER_SIZE + int.from_bytes(header[:8], "little")
+    size = stop + FOOTER_SIZE - start
+    if length is not None and length != size:
+        raise FormatError(place, f"the record has {size} bytes", f"the index file says {length}")
+    footer = bytes(view[stop : stop + FOOTER_SIZE])
+    if len(footer) < FOOTER_SIZE:
+        raise Truncated(place, f"{len(view) - start} bytes are left", f"the record has {size}")
+    payload = view[start + HEADER_SIZE : stop]
+    if footer != CONSTANT_FOOTER:
+        _check_footer(footer, payload, place)
+    return payload
+
+
+def records(data: bytes | memoryview, where: str = "") -> Iterator[tuple[int, memoryview]]:
+    """The start and the payload of each record, in file order.
+
+    Raises:
+        Truncated: after all whole records, when the rest is too short for one.
+        FormatError: after all records before one that is damaged.
+    """
+    start = 0
+    while start < len(data):
+        payload = read_record(data, start, None, where)
+        yield start, payload
+        start += HEADER_SIZE + len(payload) + FOOTER_SIZE
+
+
+def _check_footer(footer: bytes, payload: memoryview, place: str) -> None:
+    """Refuse a footer that is not the checksum of the payload."""
+    expected = masked_crc(bytes(payload))
+    if int.from_bytes(footer, "little") != expected:
+        right = f"0x{expected:08x}, or the constant 0x{CONSTANT_FOOTER[::-1].hex()}"
+        raise FormatError(place, f"checksum of the payload is 0x{footer[::-1].hex()}", right)
