@@ -1,0 +1,1 @@
+"""What a job shall do: from command line, environment and files, or every mistake in them at once."""

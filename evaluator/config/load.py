@@ -1,0 +1,113 @@
+"""What the command line asks for, checked as a whole: a job's configuration, or every mistake at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from evaluator.config.files import FileContent, read_config_file
+from evaluator.config.job_config import JobConfig, configure_rules, read_choices, read_labels, read_pairs
+from evaluator.config.request import RuleRequest
+from evaluator.config.rule_arguments import parse_rule_argument
+from evaluator.config.settings import KNOWN_VARIABLES, resolve_settings
+from evaluator.errors import InputError, Mistake
+from evaluator.rule import Rule
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """What the command line of `run` and `check` gives; None and empty mean "not given"."""
+
+    trial: str | None = None
+    rules: Sequence[str] = ()
+    config: str | None = None
+    other_trials: Sequence[str] = ()
+    output: str | None = None
+    set: Sequence[str] = ()
+    labels: Sequence[str] = ()
+    follow: bool | None = None
+    until_pid: int | None = None
+    on_sigterm: str = "drain"
+    fail_on: str | None = None
+    exit_zero: bool = False
+    own: Mapping[str, object] = field(default_factory=dict)
+    """Settings that an option of its own gives, besides the ones above."""
+
+
+def load(arguments: Arguments, environment: Mapping[str, str], rules: Mapping[str, Rule] | None = None) -> JobConfig:
+    """The configuration of the job.
+
+    Raises:
+        InputError: with everything that is wrong in arguments, environment and file.
+    """
+    content = FileContent() if arguments.config is None else read_config_file(str(arguments.config))
+    given, mistakes = _settings_of(arguments)
+    mistakes += content.mistakes
+    settings, origins, setting_mistakes = resolve_settings(given, environment, content.settings, {})
+    mistakes += setting_mistakes
+    requests, request_mistakes = _requests_of(arguments.rules)
+    mistakes += request_mistakes
+    # A rule that could not be understood was named all the same, so its job is not one over every rule.
+    nothing_named = not (arguments.rules or content.requests or content.mistakes)
+    asked = [*requests, *content.requests]
+    configured, rule_notes, rule_mistakes = (
+        configure_rules(asked, rules, settings.other_trials) if asked or nothing_named else ([], [], [])
+    )
+    mistakes += rule_mistakes
+    labels, label_mistakes = read_labels(arguments.labels)
+    fail_on, on_sigterm, choice_mistakes = read_choices(arguments.fail_on, arguments.exit_zero, arguments.on_sigterm)
+    mistakes += label_mistakes + choice_mistakes
+    if settings.trial is None and "trial" not in given:
+        mistakes.insert(0, Mistake("trial", "no trial is given", "expected the folder that a training run saved under"))
+    if arguments.until_pid is not None:
+        mistakes += _pid_mistakes(arguments.until_pid, settings.follow)
+    if mistakes or settings.trial is None:
+        raise InputError(mistakes)
+    unused = [variable for variable in sorted(KNOWN_VARIABLES) if environment.get(variable)]
+    notes = [f"environment: {variable} is read by 'container' only; use --config" for variable in unused]
+    return JobConfig(
+        trial=settings.trial,
+        settings=settings,
+        origins=origins,
+        rules=tuple(configured),
+        labels=content.labels | labels,
+        notes=(*content.notes, *rule_notes, *notes),
+        fail_on=fail_on,
+        on_sigterm=on_sigterm,
+        until_pid=arguments.until_pid,
+    )
+
+
+def _settings_of(arguments: Arguments) -> tuple[dict[str, object], list[Mistake]]:
+    """The settings that the command line gives, by options of their own and by `--set`."""
+    pairs, mistakes = read_pairs(arguments.set, "--set", "a setting is name=value")
+    own: dict[str, object] = {
+        "trial": arguments.trial,
+        "other_trials": tuple(arguments.other_trials) or None,
+        "output": arguments.output,
+        "follow": arguments.follow,
+        **arguments.own,
+    }
+    given: dict[str, object] = dict(pairs)
+    for name, value in own.items():
+        if value is None:
+            continue
+        if name in pairs:
+            mistakes.append(Mistake("--set", f"{name!r} is given by an argument of its own too", "give it once"))
+        given[name] = value
+    return given, mistakes
+
+
+def _requests_of(arguments: Sequence[str]) -> tuple[list[RuleRequest], list[Mistake]]:
+    parsed = [parse_rule_argument(argument) for argument in arguments]
+    requests = [one for one in parsed if isinstance(one, RuleRequest)]
+    return requests, [one for one in parsed if isinstance(one, Mistake)]
+
+
+def _pid_mistakes(pid: int, follow: bool) -> list[Mistake]:
+    mistakes = []
+    if pid < 1:
+        mistakes.append(Mistake("--until-pid", f"{pid} is no process id", "expected a number above 0"))
+    if not follow:
+        mistakes.append(Mistake("--until-pid", "has no meaning when nothing is followed", "add --follow"))
+    return mistakes

@@ -1,0 +1,75 @@
+"""The grammar of `--rule NAME[:key=value[,key=value]...]`."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+
+from evaluator.config.request import RuleRequest
+from evaluator.errors import Mistake
+
+_KEY = re.compile(r"\s*([A-Za-z_][A-Za-z0-9_]*)=")
+_NEXT = re.compile(r",(?=\s*[A-Za-z_][A-Za-z0-9_]*=)")
+_FORM = "the form is NAME:key=value,key=value"
+
+
+def parse_rule_argument(text: str) -> RuleRequest | Mistake:
+    """What one `--rule` asks for.
+
+    NAME ends at the first colon. A comma ends a value only if `identifier=` follows (after blanks, where there are
+    any), so a list needs no quotes. A value that starts with a double quote is a JSON string.
+    """
+    use, colon, rest = text.partition(":")
+    use = use.strip()
+    where = f"--rule {text!r}"
+    if not use:
+        return Mistake(where, "has no rule name", _FORM)
+    parameters: dict[str, object] = {}
+    try:
+        for key, value in _pairs(rest) if colon else ():
+            if key in parameters:
+                return Mistake(where, f"parameter {key!r} is given twice", "give it once, or give --rule twice")
+            parameters[key] = value
+    except _NotInForm as problem:
+        return Mistake(where, str(problem), problem.would_be_right)
+    name = parameters.pop("name", None)
+    return RuleRequest(use, parameters, "command line", use, None if name is None else str(name))
+
+
+class _NotInForm(ValueError):
+    """The text does not follow the grammar."""
+
+    def __init__(self, what: str, would_be_right: str = _FORM) -> None:
+        super().__init__(what)
+        self.would_be_right = would_be_right
+
+
+def _pairs(text: str) -> Iterator[tuple[str, str]]:
+    position = 0
+    while True:
+        key = _KEY.match(text, position)
+        if key is None:
+            raise _NotInForm(f"has {text[position:]!r} where key=value should stand")
+        if text.startswith('"', key.end()):
+            value, position = _json_string(text, key)
+        else:
+            end = _NEXT.search(text, key.end())
+            position = end.start() if end else len(text)
+            value = text[key.end() : position]
+        yield key[1], value
+        if position == len(text):
+            return
+        position += 1
+
+
+def _json_string(text: str, key: re.Match[str]) -> tuple[str, int]:
+    """The JSON string after a key, and where it ends."""
+    try:
+        value, end = json.JSONDecoder().raw_decode(text, key.end())
+    except ValueError as error:
+        right = 'a value that starts with " is a JSON string: end it with ", and write \\ as \\\\'
+        raise _NotInForm(f"parameter {key[1]!r} has {text[key.end() :]!r}, which is no JSON string", right) from error
+    if end != len(text) and not _NEXT.match(text, end):
+        raise _NotInForm(f"has {text[end:]!r} after the value of {key[1]!r}", "a comma and key=value may follow")
+    return str(value), int(end)

@@ -1,0 +1,1 @@
+"""The file contract of SageMaker processing jobs."""

@@ -1,0 +1,189 @@
+"""The configuration of a job that runs as a SageMaker processing job: files below /opt/ml and the environment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from evaluator.config.environment import EnvironmentRule, read_environment
+from evaluator.config.files import FileContent, parse_file, read_config_file
+from evaluator.config.job_config import JobConfig, configure_rules
+from evaluator.config.settings import PREFIX, resolve_settings
+from evaluator.errors import InputError, Mistake
+from evaluator.rule import Rule
+
+CONFIG_VARIABLE = "RULE_EVALUATOR_CONFIG"
+_JOB_FILE = "processingjobconfig.json"
+
+
+@dataclass(frozen=True)
+class ContainerConfig:
+    """A job and what is only there in a container.
+
+    Args:
+        message_file: whose first 1024 bytes become the job's ExitMessage.
+        arn: of the processing job, when it is known.
+    """
+
+    job: JobConfig
+    message_file: Path
+    arn: str | None = None
+
+
+@dataclass(frozen=True)
+class ContainerReading:
+    """What could be understood of a container's configuration, so that mistakes can be reported in its outputs too.
+
+    Args:
+        output: where the status goes; right even when other things are wrong.
+        asked_for: (configuration, rule) of every rule that was asked for, also of a mistaken one.
+        config: when there are no mistakes.
+    """
+
+    output: str
+    message_file: Path
+    asked_for: tuple[tuple[str, str], ...]
+    flat_output: bool
+    mistakes: tuple[Mistake, ...]
+    config: ContainerConfig | None
+
+
+def load_container(
+    ml_root: Path, environment: Mapping[str, str], rules: Mapping[str, Rule] | None = None
+) -> ContainerConfig:
+    """The configuration of the container's job.
+
+    Raises:
+        InputError: with everything that is wrong.
+    """
+    reading = read_container(ml_root, environment, rules)
+    if reading.config is None:
+        raise InputError(reading.mistakes)
+    return reading.config
+
+
+def read_container(
+    ml_root: Path, environment: Mapping[str, str], rules: Mapping[str, Rule] | None = None
+) -> ContainerReading:
+    """The same without raising.
+
+    The rules come from the first of these that names any: the file of RULE_EVALUATOR_CONFIG (where that is not set,
+    the files processing/input/config/*.json), the environment's `rule_to_invoke`, every built-in rule as a candidate.
+    """
+    job_file, mistakes = _read_object(ml_root / "config" / _JOB_FILE)
+    resources, resource_mistakes = _read_object(ml_root / "config" / "resourceconfig.json")
+    job_environment = _texts(job_file.get("Environment"))
+    content = _read_files(ml_root, environment.get(CONFIG_VARIABLE) or job_environment.get(CONFIG_VARIABLE))
+    by_environment = EnvironmentRule()
+    notes = [*content.notes, *_several_hosts(job_file, resources)]
+    if content.requests or content.mistakes:
+        if environment.get("rule_to_invoke"):
+            notes.append("environment: 'rule_to_invoke' is not used, because a configuration file names the rules")
+    else:
+        by_environment = read_environment(environment, job_environment, rules)
+    notes += by_environment.notes
+    settings, origins, setting_mistakes = resolve_settings(
+        {}, environment, content.settings, _job_settings(job_file, job_environment, environment), _defaults(ml_root)
+    )
+    requests = [*content.requests, *([by_environment.request] if by_environment.request else [])]
+    mistakes += [*resource_mistakes, *content.mistakes, *by_environment.mistakes, *setting_mistakes]
+    flat = by_environment.request is not None or bool(by_environment.mistakes)
+    message_file = ml_root / "output" / "message"
+    configured, rule_notes, rule_mistakes = (
+        configure_rules(requests, rules, settings.other_trials) if requests or not mistakes else ([], [], [])
+    )
+    mistakes += rule_mistakes
+    config = None
+    if not mistakes and settings.trial is not None:
+        job = JobConfig(
+            trial=settings.trial,
+            settings=settings,
+            origins=origins,
+            rules=tuple(configured),
+            labels=content.labels,
+            notes=(*notes, *rule_notes),
+            flat_output=flat,
+        )
+        arn = job_file.get("ProcessingJobArn")
+        config = ContainerConfig(job, message_file, arn if isinstance(arn, str) else None)
+    asked_for = [(request.name or request.use, request.use) for request in requests]
+    if flat and not requests:
+        use = environment.get("rule_to_invoke") or job_environment["rule_to_invoke"]
+        asked_for = [(use, use)]
+    return ContainerReading(settings.output, message_file, tuple(asked_for), flat, tuple(mistakes), config)
+
+
+def _read_object(path: Path) -> tuple[dict[str, object], list[Mistake]]:
+    """The object in a JSON file; empty where the file is absent, as it is outside SageMaker."""
+    if not path.exists():
+        return {}, []
+    document = parse_file(path)
+    if isinstance(document, Mistake):
+        return {}, [document]
+    if not isinstance(document, dict):
+        return {}, [Mistake(str(path), f"holds a {type(document).__name__}", "expected an object")]
+    return document, []
+
+
+def _read_files(ml_root: Path, location: str | None) -> FileContent:
+    if location:
+        return read_config_file(location)
+    together = FileContent()
+    for path in sorted((ml_root / "processing" / "input" / "config").glob("*.json")):
+        content = read_config_file(str(path))
+        together.requests += content.requests
+        together.settings.update(content.settings)
+        together.labels.update(content.labels)
+        together.notes += content.notes
+        together.mistakes += content.mistakes
+    return together
+
+
+def _job_settings(
+    job_file: Mapping[str, object], job_environment: Mapping[str, str], environment: Mapping[str, str]
+) -> dict[str, object]:
+    """The settings that processingjobconfig.json gives: where the tensors come from, and its `Environment`."""
+    settings: dict[str, object] = {}
+    uri = _snapshot_uri(job_file)
+    if uri:
+        settings["trial"] = uri
+    for variable, value in job_environment.items():
+        ours = variable.startswith(PREFIX) and variable != CONFIG_VARIABLE
+        if ours and variable not in environment and value.strip():
+            settings[variable.removeprefix(PREFIX).lower()] = value
+    return settings
+
+
+def _snapshot_uri(job_file: Mapping[str, object]) -> str | None:
+    """Where the tensors were downloaded from, unless the download goes on: what was downloaded once is a snapshot."""
+    inputs = job_file.get("ProcessingInputs")
+    for one in inputs if isinstance(inputs, list) else []:
+        source = one.get("S3Input") if isinstance(one, dict) and one.get("InputName") == "tensors" else None
+        if isinstance(source, dict) and source.get("S3DownloadMode") != "Continuous":
+            uri = source.get("S3Uri")
+            return uri if isinstance(uri, str) and uri else None
+    return None
+
+
+def _defaults(ml_root: Path) -> dict[str, object]:
+    processing = ml_root / "processing"
+    trial, output = processing / "input" / "tensors", processing / "output" / "rule"
+    return {"trial": str(trial), "output": str(output), "follow": True}
+
+
+def _several_hosts(job_file: Mapping[str, object], resources: Mapping[str, object]) -> list[str]:
+    cluster = job_file.get("ProcessingResources")
+    cluster = cluster.get("ClusterConfig") if isinstance(cluster, dict) else None
+    count = cluster.get("InstanceCount") if isinstance(cluster, dict) else None
+    hosts = resources.get("hosts")
+    instances = max(count if isinstance(count, int) else 1, len(hosts) if isinstance(hosts, list) else 1)
+    if instances < 2:
+        return []
+    return [f"{instances} instances were asked for; each evaluates the whole job, so one is enough"]
+
+
+def _texts(value: object) -> dict[str, str]:
+    if not isinstance(value, dict):
+        return {}
+    return {str(key): text for key, text in value.items() if isinstance(text, str)}

@@ -1,0 +1,1 @@
+"""Where statuses and findings go."""

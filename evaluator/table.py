@@ -1,0 +1,86 @@
+"""The table of verdicts that people read at the end of a job."""
+
+from __future__ import annotations
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from evaluator.finding import Finding
+from evaluator.logs import printable
+from evaluator.status import JobStatus, RuleStatus
+
+_STYLE = {"NoIssuesFound": "green", "IssuesFound": "bold red", "Error": "bold yellow", "Stopped": "dim"}
+
+
+def print_verdicts(status: JobStatus, console: Console, output: str = "") -> None:
+    """Print one row per rule, the rules that did not apply, and where the files are.
+
+    Names come from the trial: they are shown as they are, never read as markup or control characters.
+    """
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for heading in ("rule", "status", "step", "tensor (worker)", "measured", "limit", "detail"):
+        right = heading in ("step", "measured", "limit")
+        table.add_column(heading, justify="right" if right else "left", overflow="fold", no_wrap=right)
+    for rule in status.rules:
+        table.add_row(*_row(rule))
+    if status.rules:
+        console.print(table)
+    for reason, names in _by_reason(status).items():
+        console.print(_text(f"not applicable: {', '.join(names)}: {reason}", "dim"), soft_wrap=True)
+    for note in status.job.notes:
+        console.print(_text(f"note: {note}", "yellow"), soft_wrap=True)
+    if output:
+        console.print(_text(f"files: {output}"), soft_wrap=True)
+
+
+def _by_reason(status: JobStatus) -> dict[str, list[str]]:
+    """Why rules did not apply -> which."""
+    found: dict[str, list[str]] = {}
+    for one in status.not_applicable:
+        found.setdefault(one.reason, []).append(one.rule)
+    return found
+
+
+def _row(rule: RuleStatus) -> list[Text]:
+    word = rule.RuleEvaluationStatus
+    finding = rule.Finding
+    return [
+        _text(rule.RuleConfigurationName),
+        _text(word, _STYLE.get(word, "")),
+        _text(str(finding.step) if finding else ""),
+        _text(_place(finding) if finding else ""),
+        _text(_number(finding.measured) if finding else ""),
+        _text(_number(finding.limit) if finding else ""),
+        _text(_detail(rule)),
+    ]
+
+
+def _place(finding: Finding) -> str:
+    if finding.tensor is None:
+        return finding.worker or "the whole run"
+    return f"{finding.tensor} ({finding.worker})" if finding.worker else finding.tensor
+
+
+def _detail(rule: RuleStatus) -> str:
+    if rule.RuleEvaluationStatus == "Error" or rule.Finding is None:
+        steps = f"judged at {_counted(rule.Evaluation.evaluated)}"
+        return rule.StatusDetails or steps
+    more = f"{rule.Findings} findings" if rule.Findings > 1 else ""
+    return "; ".join(part for part in (rule.Finding.message, more) if part)
+
+
+def _number(value: float | str | None) -> str:
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else f"{value:.4g}"
+
+
+def _text(text: str, style: str = "") -> Text:
+    """Text, not str: rich reads markup in a str."""
+    return Text(printable(text), style=style)
+
+
+def _counted(steps: int) -> str:
+    return "1 step" if steps == 1 else f"{steps} steps"
