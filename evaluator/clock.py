@@ -21,7 +21,7 @@ class Clock(Protocol):
         """Wait that long, or until `wake`; True when woken early."""
 
     def wake(self) -> None:
-        """End the present and every later wait at once (a signal came)."""
+        """End the present and every later wait at once; never to be called from within a signal handler."""
 
 
 class SystemClock:

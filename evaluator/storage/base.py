@@ -46,6 +46,8 @@ class Store(ABC):
 
     uri: str
     requests: Requests = field(default_factory=Requests)
+    refused: dict[str, str] = field(default_factory=dict)
+    """Key -> why a listing left it out, where somebody should know: links that lead out, folders not to be read, ..."""
     is_local: ClassVar[bool] = True
     """Whether a request costs microseconds, not milliseconds: small reads are then not worth a thread."""
 

@@ -65,7 +65,6 @@ class FileStore(Store):
     def __init__(self, root: Path | str) -> None:
         """Note the path; the folder may not exist yet."""
         super().__init__(os.fspath(root))
-        self.refused: dict[str, str] = {}
         self._root = os.path.abspath(root)  # a later change of the working folder must not move the root
 
     def root_problem(self) -> str | None:

@@ -1,0 +1,69 @@
+"""Which steps can be taken now: a pure function of what was seen of them and of the time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import Enum
+from typing import NamedTuple
+
+
+class Completeness(Enum):
+    """How a step is taken."""
+
+    COMPLETE = "complete"
+    PARTIAL = "partial"
+
+
+class Seen(NamedTuple):
+    """What was seen of one step: how many workers wrote it, and when its first and its last file came."""
+
+    step: int
+    workers: int
+    first: float
+    last: float
+
+
+class Waits(NamedTuple):
+    """How long to wait for what: seconds."""
+
+    late_grace: float
+    worker_quorum: float
+
+
+def takeable(
+    steps: Sequence[Seen], *, expected: int | None, now: float, waits: Waits, ended: bool
+) -> list[tuple[int, Completeness]]:
+    """The leading steps that can be taken now, and how.
+
+    A step is taken when all expected workers wrote it; or the run has ended; or a later step has been complete for
+    the grace time (workers write in order, so a hole will hardly be filled); or the quorum time has passed since its
+    first file. Steps are taken in order: one that must wait holds up the later ones.
+
+    Args:
+        steps: those not taken yet, in the order of their numbers.
+        expected: how many workers save; None as long as it is not known.
+        now: the same clock as the times in `steps`.
+        waits: the two waiting times.
+        ended: whether nothing more can come.
+    """
+    settled = _last_settled(steps, expected, now, waits.late_grace)
+    taken: list[tuple[int, Completeness]] = []
+    for number, seen in enumerate(steps):
+        complete = expected is not None and seen.workers >= expected
+        overdue = now - seen.first >= waits.worker_quorum
+        if not (complete or ended or number < settled or overdue):
+            break
+        # With the number of workers unknown to the end, those that wrote are all there is to go by.
+        known = complete or expected is None
+        taken.append((seen.step, Completeness.COMPLETE if known else Completeness.PARTIAL))
+    return taken
+
+
+def _last_settled(steps: Sequence[Seen], expected: int | None, now: float, grace: float) -> int:
+    """The index of the last step that has been complete for the grace time; 0 when there is none."""
+    if expected is None:
+        return 0
+    for number in range(len(steps) - 1, 0, -1):
+        if steps[number].workers >= expected and now - steps[number].last >= grace:
+            return number
+    return 0

@@ -1,0 +1,72 @@
+"""Which tensors a selection means: collections and patterns resolved against names, each pair once."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from evaluator.needs import Selection
+from evaluator.sources.base import Collections
+
+ALL = "all"
+"""The collection that every tensor is in, whatever its file says."""
+
+
+class NameBook:
+    """The tensors in the order in which training first saved them, and what selects them."""
+
+    def __init__(self) -> None:
+        """Know no tensor and no collection yet."""
+        self.order: dict[str, int] = {}
+        self.version = 0
+        """Grows when collections change, so that selections made before are made again."""
+        self._collections = Collections()
+        self._answers: dict[tuple[Selection, str], bool] = {}
+
+    def see(self, names: Iterable[str]) -> None:
+        """Give new names their place in the order."""
+        for name in names:
+            if name not in self.order:
+                self.order[name] = len(self.order)
+
+    @property
+    def collections(self) -> Collections:
+        """The collections as far as they are known."""
+        return self._collections
+
+    @collections.setter
+    def collections(self, collections: Collections) -> None:
+        self._collections = collections
+        self._answers.clear()
+        self.version += 1
+
+    def selects(self, selection: Selection, name: str) -> bool:
+        """Whether the selection means this tensor."""
+        key = (selection, name)
+        answer = self._answers.get(key)
+        if answer is None:
+            answer = self._answers[key] = self._decide(selection, name)
+        return answer
+
+    def selected(self, selection: Selection) -> list[str]:
+        """The tensors seen so far that the selection means, in their order."""
+        return [name for name in self.order if self.selects(selection, name)]
+
+    def in_collection(self, collection: str, name: str) -> bool:
+        """Whether the tensor belongs to the collection, by name or by one of its patterns."""
+        if collection == ALL:
+            return True
+        saved = self._collections.by_name.get(collection)
+        if saved is None:
+            return False
+        return name in saved.tensor_names or any(re.search(pattern, name) for pattern in saved.include_regex)
+
+    def _decide(self, selection: Selection, name: str) -> bool:
+        if any(re.search(pattern, name) for pattern in selection.exclude):
+            return False
+        return (
+            selection.everything
+            or name in selection.names
+            or any(re.search(pattern, name) for pattern in selection.regexes)
+            or any(self.in_collection(collection, name) for collection in selection.collections)
+        )

@@ -1,0 +1,76 @@
+"""Tally: what became of the steps and files of a run, counted, and what was wrong with them, named."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+MOST_PROBLEMS = 100
+"""Problems that are named; of more only the number is kept, so that a broken run cannot fill memory and status."""
+
+
+@dataclass(slots=True)
+class StepCounts:
+    """What became of the steps and files, for the status."""
+
+    complete: int = 0
+    partial: int = 0
+    late_files: int = 0
+    unreadable: int = 0
+    first: int | None = None
+    last: int | None = None
+
+
+class Tally:
+    """Counts and problems of one run."""
+
+    def __init__(self) -> None:
+        """Nothing happened yet."""
+        self.counts = StepCounts()
+        self.problems: dict[str, str] = {}
+        """Key, worker or step -> what was wrong."""
+        self.more_problems = 0
+        self._of_collections: set[str] = set()
+
+    def problem(self, where: str, what: str) -> None:
+        """Note what was wrong; beyond the first hundred only how many there were."""
+        if where in self.problems or len(self.problems) < MOST_PROBLEMS:
+            self.problems[where] = what
+        else:
+            self.more_problems += 1
+
+    def collections(self, problems: Mapping[str, str]) -> None:
+        """What is wrong with the collection files now; what was wrong before and is right by now is forgotten."""
+        for where in self._of_collections - problems.keys():
+            self.problems.pop(where, None)
+        for where in problems.keys() - self._of_collections:
+            self.problem(where, problems[where])
+        self._of_collections = set(problems)
+
+    def late(self, key: str) -> None:
+        """A file came after its step was taken."""
+        self.counts.late_files += 1
+        self.problem(key, "came after its step was taken; not evaluated")
+
+    def restart(self, step: int, worker: str) -> None:
+        """A worker wrote a step again that had been evaluated."""
+        self.problem(f"restart at step {step}", f"{worker} wrote step {step} again; later write wins")
+
+    def taken(self, step: int, unreadable: Iterable[tuple[str, str]], *, complete: bool, again: bool) -> None:
+        """A step was taken, without the files that could not be read (key, why); one taken again counts once."""
+        counts = self.counts
+        if not again:
+            counts.complete += complete
+            counts.partial += not complete
+        counts.first = step if counts.first is None else min(counts.first, step)
+        counts.last = step if counts.last is None else max(counts.last, step)
+        for key, why in unreadable:
+            counts.unreadable += 1
+            self.problem(key, why)
+
+    def not_read(self, step: int, worker: str, problems: Mapping[int, str]) -> None:
+        """Tensors of a file could not be read (position -> why), though its index file could."""
+        if problems:
+            self.counts.unreadable += 1
+            first = next(iter(problems.values()))
+            self.problem(f"step {step}, {worker}", f"{len(problems)} tensors not read: {first}")

@@ -1,0 +1,217 @@
+"""Trial: what one training run has saved so far; polling it yields the steps that can be taken, in order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from evaluator.clock import Clock
+from evaluator.errors import FormatError, StorageError
+from evaluator.formats.key_names import natural_key
+from evaluator.modes import Mode
+from evaluator.sources.base import Source, StepFile
+from evaluator.trial.arrivals import Arrival, Arrivals, Times
+from evaluator.trial.completeness import Completeness, Waits, takeable
+from evaluator.trial.names import NameBook
+from evaluator.trial.tally import StepCounts, Tally
+
+
+@dataclass(slots=True)
+class Step:
+    """One saved step, taken: its files, and what is missing of it."""
+
+    number: int
+    files: list[StepFile]
+    completeness: Completeness = Completeness.COMPLETE
+    silent: tuple[str, ...] = ()
+    """Workers known from elsewhere that wrote nothing for this step, when it is partial."""
+    unreadable: dict[str, str] = field(default_factory=dict)
+    """Worker -> why its file could not be read."""
+    restarted: bool = False
+    """Whether the run went back to this step, so that later ones known so far are of an earlier attempt."""
+
+
+class Trial:
+    """The steps of one run, each taken once; a step that is written again after that is taken again."""
+
+    def __init__(self, source: Source, clock: Clock, waits: Waits, *, following: bool, relist: float = 600.0) -> None:
+        """Nothing is read before the first poll.
+
+        Args:
+            source: where the run is.
+            clock: for the waiting times.
+            waits: how long to wait for late files and for silent workers.
+            following: whether the run may still be going on; if not, everything there is is taken at once.
+            relist: seconds between two listings of the whole run.
+        """
+        self.source = source
+        self.names = NameBook()
+        self.modes_seen: set[Mode] = set()
+        self.newest_at: float | None = None
+        """When a listing showed a new file last, by the monotonic clock."""
+        self.listed_at: float | None = None
+        """When the last listing was made, by the monotonic clock."""
+        self.quiet = True
+        """Whether the last listing showed nothing new."""
+        self.ended = not following
+        self._clock = clock
+        self._waits = waits
+        self._relist = relist
+        self._all_listed_at: float | None = None
+        self._tally = Tally()
+        self._arrivals = Arrivals(self._tally)
+        self._silent: tuple[str, ...] = ()
+
+    @property
+    def counts(self) -> StepCounts:
+        """What became of the steps and files."""
+        return self._tally.counts
+
+    @property
+    def problems(self) -> Mapping[str, str]:
+        """Key, worker or step -> what was wrong; the first hundred."""
+        return self._tally.problems
+
+    @property
+    def more_problems(self) -> int:
+        """How many problems there were beyond those."""
+        return self._tally.more_problems
+
+    @property
+    def workers(self) -> list[str]:
+        """The workers that wrote anything, collections included."""
+        return list(dict.fromkeys([*self._arrivals.workers, *self.names.collections.files]))
+
+    @property
+    def writers(self) -> list[str]:
+        """The workers of which a step file was dealt with."""
+        return self._arrivals.ledger.workers
+
+    @property
+    def silent_workers(self) -> list[str]:
+        """The workers that were missing at the last step taken."""
+        return list(self._silent)
+
+    @property
+    def steps_waiting(self) -> int:
+        """How many steps were seen and not taken yet."""
+        return len(self._arrivals.waiting)
+
+    @property
+    def expected_workers(self) -> int | None:
+        """How many workers save, by the collection files."""
+        return self.names.collections.num_workers
+
+    @property
+    def anything_seen(self) -> bool:
+        """Whether any step file was seen."""
+        return bool(self._arrivals.workers)
+
+    def progress(self, worker: str) -> tuple[int, int]:
+        """The last step taken of a worker, and how many."""
+        last = self._arrivals.ledger.last_step(worker)
+        return (-1 if last is None else last), self._arrivals.ledger.steps_of(worker)
+
+    def poll(self) -> Iterator[Step]:
+        """Look for what is new and yield the steps that can be taken now, lazily and in order."""
+        self._see_collections()
+        self._see_files()
+        waiting = self._arrivals.waiting
+        now = self._clock.monotonic()
+        if not waiting or not self._collections_settled(now):
+            return
+        seen = [self._arrivals.seen(step) for step in sorted(waiting)]
+        expected = self.expected_workers
+        for step, completeness in takeable(seen, expected=expected, now=now, waits=self._waits, ended=self.ended):
+            taken = self._take(step, completeness)
+            if taken is None:
+                return
+            yield taken
+
+    def finish(self) -> Iterator[Step]:
+        """The run has ended: list everything once more and yield all that is left."""
+        self.ended = True
+        self._all_listed_at = None
+        yield from self.poll()
+
+    def count_unreadable(self, file: StepFile, problems: Mapping[int, str]) -> None:
+        """Count the tensors of a file that was listed and opened but could not be read (position -> why)."""
+        self._tally.not_read(file.step, file.worker, problems)
+
+    def _see_collections(self) -> None:
+        collections = self.source.collections()
+        if collections is not None:
+            self.names.collections = collections
+            self._tally.collections(collections.problems)
+
+    def _see_files(self) -> None:
+        times = Times(self._clock.now(), self._clock.monotonic(), self.listed_at)
+        whole = self._all_listed_at is None or times.monotonic - self._all_listed_at >= self._relist
+        listing = self.source.sightings(from_step=None if whole else self._arrivals.look_back)
+        self.listed_at = times.monotonic
+        if whole:
+            self._all_listed_at = times.monotonic
+        self.quiet = not self._arrivals.note(listing, times)
+        if not self.quiet:
+            self.newest_at = times.monotonic
+
+    def _collections_settled(self, now: float) -> bool:
+        """Whether every worker's collection file is there, or has been waited for long enough."""
+        collections = self.names.collections
+        expected = collections.num_workers
+        if self.ended or (expected is not None and len(collections.files) >= min(expected, len(self.workers))):
+            return True
+        first = min(waiting.first for waiting in self._arrivals.waiting.values())
+        return now - first >= self._waits.worker_quorum
+
+    def _take(self, step: int, completeness: Completeness) -> Step | None:
+        """Read the index files of a step; None when one of them is not whole yet and may still become so."""
+        waiting = self._arrivals.waiting[step]
+        for arrival in waiting.files.values():
+            self._open(arrival)
+        opened = {worker: one.opened for worker, one in waiting.files.items() if one.opened is not None}
+        unreadable = {worker: one.error for worker, one in waiting.files.items() if one.error is not None}
+        expected = self.expected_workers
+        promised = expected if completeness is Completeness.COMPLETE and expected is not None else 0
+        overdue = self._clock.monotonic() - waiting.first >= self._waits.worker_quorum
+        if len(opened) < promised and not (self.ended or overdue):
+            # A file that cannot be read may still be on its way: from now on it counts as not written yet.
+            return None
+        # Who did not write the step again is read as a later reading of the whole run would read it.
+        for worker, sighting in waiting.former.items():
+            former = Arrival(sighting, waiting.first)
+            self._open(former)
+            if former.opened is not None:
+                opened.setdefault(worker, former.opened)
+        complete = len(opened) >= expected if expected is not None else not unreadable
+        missing = () if complete else set(self.workers) - waiting.files.keys() - opened.keys()
+        taken = Step(
+            step,
+            [file for worker in sorted(opened, key=natural_key) for file in opened[worker]],
+            Completeness.COMPLETE if complete else Completeness.PARTIAL,
+            silent=tuple(sorted(missing, key=natural_key)),
+            unreadable=unreadable,
+            restarted=self._arrivals.restarted,
+        )
+        self._settle(taken)
+        return taken
+
+    def _open(self, arrival: Arrival) -> None:
+        """Read one index file, unless it was read before."""
+        if arrival.opened is None:
+            try:
+                arrival.opened, arrival.error = list(self.source.open(arrival.sighting)), None
+            except (FormatError, StorageError) as error:
+                # Bad input loses nothing but itself: it is counted when its step is taken.
+                arrival.error = str(error)
+
+    def _settle(self, taken: Step) -> None:
+        """Count a step that was taken and forget what is not needed of it any more."""
+        again = self._arrivals.ledger.knows(taken.number)
+        files = self._arrivals.taken(taken.number).files
+        unreadable = [(files[worker].sighting.key, why) for worker, why in taken.unreadable.items()]
+        complete = taken.completeness is Completeness.COMPLETE
+        self._tally.taken(taken.number, unreadable, complete=complete, again=again)
+        self._silent = taken.silent
+        self.names.see(name for file in taken.files for name in file.layout.at)
+        self.modes_seen.update(file.mode for file in taken.files)
