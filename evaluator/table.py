@@ -11,6 +11,9 @@ from evaluator.finding import Finding
 from evaluator.logs import printable
 from evaluator.status import JobStatus, RuleStatus
 
+WIDE = 120
+"""Columns of a terminal from which on details stand in the table."""
+
 _STYLE = {"NoIssuesFound": "green", "IssuesFound": "bold red", "Error": "bold yellow", "Stopped": "dim"}
 
 
@@ -19,14 +22,19 @@ def print_verdicts(status: JobStatus, console: Console, output: str = "") -> Non
 
     Names come from the trial: they are shown as they are, never read as markup or control characters.
     """
+    # on a narrow terminal a column of sentences would squeeze the names, so they get lines of their own
+    beside = console.width >= WIDE
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for heading in ("rule", "status", "step", "tensor (worker)", "measured", "limit", "detail"):
+    for heading in ("rule", "status", "step", "tensor (worker)", "measured", "limit", *(["detail"] if beside else [])):
         right = heading in ("step", "measured", "limit")
-        table.add_column(heading, justify="right" if right else "left", overflow="fold", no_wrap=right)
+        whole = right or heading == "status"
+        table.add_column(heading, justify="right" if right else "left", overflow="fold", no_wrap=whole)
     for rule in status.rules:
-        table.add_row(*_row(rule))
+        table.add_row(*_row(rule)[: len(table.columns)])
     if status.rules:
         console.print(table)
+    for rule in [] if beside else status.rules:
+        console.print(_text(f"{rule.RuleConfigurationName}: {_detail(rule)}"), soft_wrap=True)
     for reason, names in _by_reason(status).items():
         console.print(_text(f"not applicable: {', '.join(names)}: {reason}", "dim"), soft_wrap=True)
     for note in status.job.notes:

@@ -1,0 +1,212 @@
+"""Fires when a loss has not fallen enough since `num_steps` steps ago.
+
+At most every `num_steps` steps, compares the newest value of every loss with the newest one saved at least `num_steps`
+steps before it: it must be lower by `diff_percent`, or higher by no more than `increase_threshold_percent`.
+
+Quiet when: nothing was saved `num_steps` steps before; a tensor has more than one element; or a metric should rise
+(accuracy, auc, map, ndcg, ...), by its name: those are left out, and named in the finding's details.
+Source: SageMaker Debugger's list of built-in rules, "LossNotDecreasing". Our choices: a loss that rose a little is
+tolerated although one that fell a little is not (`enough`), NaN is no decrease (`enough`), steps are counted as global
+steps also of one mode, and a TRAIN loss is compared with no EVAL loss (`newest_and_earlier`).
+"""
+
+from typing import Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field, model_validator
+
+from builtin_rules._selecting import Patterns
+from builtin_rules.losses._losses import LOSS, falling, left_out
+from evaluator.modes import Mode
+from evaluator.rule import Example, Met, NotYet, Rule, RuleParameters, Selection, Summary, Verdict, Window
+from evaluator.segments import Bools, Floats
+
+Rows = NDArray[np.int64]
+Codes = NDArray[np.int8]
+OLD = {"diff_percent": 0.1, "num_steps": 10}
+
+
+class Parameters(RuleParameters):
+    """What LossNotDecreasing can be told."""
+
+    collection_names: tuple[str, ...] | None = Field(None, description="Judges the losses in these collections.")
+    tensor_regex: Patterns | None = Field(
+        None, description="Judges the losses in whose name one of these patterns is found."
+    )
+    use_losses_collection: bool = Field(True, description="Judges the collection `losses` too.")
+    num_steps: int = Field(10, ge=1, description="Checks at most every so many steps, against a value that old.")
+    diff_percent: float = Field(0.1, ge=0, lt=100, description="Fires when the loss fell by less than this percentage.")
+    increase_threshold_percent: float = Field(
+        5.0, ge=0, lt=100, description="A loss that rose is tolerated up to this percentage."
+    )
+    mode: Literal["EVAL", "TRAIN", "GLOBAL"] = Field(
+        "GLOBAL", description="Judges values saved in this mode; GLOBAL: in any mode."
+    )
+
+    @model_validator(mode="after")
+    def _names_something(self) -> Self:
+        if self.selection.everything:
+            right = "give collection_names or tensor_regex, or leave use_losses_collection at True"
+            raise ValueError(f"no loss is named; {right}")
+        return self
+
+    @property
+    def selection(self) -> Selection:
+        """The union of what was named and, unless it is not wanted, the collection `losses`."""
+        losses = ("losses",) if self.use_losses_collection else ()
+        return Selection(collections=(*losses, *(self.collection_names or ())), regexes=self.tensor_regex or ())
+
+
+def needs(parameters: Parameters) -> list[Summary]:
+    """The losses, as far back as they are compared."""
+    modes = None if parameters.mode == "GLOBAL" else frozenset({Mode[parameters.mode]})
+    return [Summary(parameters.selection, by=LOSS, modes=modes, steps=parameters.num_steps)]
+
+
+def newest_and_earlier(usable: Bools, steps: Rows, num_steps: int) -> tuple[Rows, Rows, Bools]:
+    """Per column the rows of two values to compare, and whether there are two.
+
+    The newest value since the last check, that is within `num_steps` steps, and the newest one at least `num_steps`
+    steps before it. Our choice: this is called for each mode by itself, and a loss that was not saved at the very step
+    of the check is judged all the same, because else a loss with another rhythm would never be.
+    """
+    recent = usable & (steps > steps[-1] - num_steps)[:, None]
+    newest = _last(recent)
+    earlier = usable & (steps[:, None] <= steps[newest] - num_steps)
+    return newest, _last(earlier), recent.any(axis=0) & earlier.any(axis=0)
+
+
+def fall_percent(loss: Floats, before: Floats) -> Floats:
+    """By how much it fell, in percent of the magnitude it had; negative when it rose, NaN when nobody can say.
+
+    Our choice: from zero, a fall is infinite, and standing still or rising counts as no fall.
+    """
+    percent = np.divide(100.0 * (before - loss), np.abs(before), where=before != 0, out=np.zeros_like(loss))
+    return np.where((before == 0) & (loss < 0), np.inf, np.where(np.isnan(loss), np.nan, percent))
+
+
+def enough(loss: Floats, before: Floats, parameters: Parameters) -> Bools:
+    """Whether it fell enough.
+
+    Our choice of two readings of the documented text: a loss that fell or stood still must have fallen by
+    `diff_percent`; one that rose is tolerated up to `increase_threshold_percent`. A loss that is NaN or infinite has
+    not decreased (user report 34: NaN must not count as an improvement); one that was, and is finite now, has.
+    """
+    percent = fall_percent(loss, before)
+    tolerated: Bools = np.where(
+        percent < 0, -percent <= parameters.increase_threshold_percent, percent >= parameters.diff_percent
+    )
+    lost: Bools = np.isnan(loss) | (loss == np.inf)
+    return ~lost & (tolerated | ~np.isfinite(before))
+
+
+def does_not_fall(losses: Window, parameters: Parameters) -> Verdict:
+    """losses: (rows, columns, 2), value and number of elements."""
+    should_fall = falling(losses.columns)
+    usable = losses.saved & (losses.values[..., 1] == 1) & should_fall
+    if not usable.any():
+        return NotYet(_nothing_to_judge(losses, should_fall))
+    at = np.arange(len(losses.columns))
+    judged = np.zeros(len(at), np.bool_)
+    stuck = np.zeros(len(at), np.int8)
+    told = np.zeros((4, len(at)))
+    for mode in np.unique(losses.modes[usable]):
+        newest, earlier, both = newest_and_earlier(usable & (losses.modes == mode), losses.steps, parameters.num_steps)
+        loss, before = losses.values[newest, at, 0], losses.values[earlier, at, 0]
+        found = both & ~enough(loss, before, parameters) & (stuck == 0)
+        told[:, found] = np.stack([loss, losses.steps[newest], before, losses.steps[earlier]])[:, found]
+        stuck[found] = mode
+        judged |= both
+    if not judged.any():
+        return NotYet(f"no two losses were saved that are at least {parameters.num_steps} steps apart")
+    return _met(losses, stuck, told, int(judged.sum()), parameters) if stuck.any() else None
+
+
+def _met(losses: Window, stuck: Codes, told: Floats, judged: int, parameters: Parameters) -> Met:
+    """The finding; `stuck` is the mode of the loss that did not fall, 0 for the others."""
+    loss, step, before, step_before = told
+    percent = fall_percent(loss, before)
+    names = left_out(losses.columns)
+    return losses.met(
+        stuck > 0,
+        measured=percent,
+        limit=np.where(percent < 0, -parameters.increase_threshold_percent, parameters.diff_percent),
+        of=judged,
+        message=_message(loss[stuck > 0]),
+        modes=stuck,
+        each={
+            "loss": loss,
+            "saved_at_step": step.astype(np.int64),
+            "loss_before": before,
+            "compared_with_step": step_before.astype(np.int64),
+        },
+        details={"not_judged_because_they_should_rise": names} if names else {},
+    )
+
+
+def _message(stuck: Floats) -> str:
+    """What is wrong with these losses, in words."""
+    if not np.isfinite(stuck).all():
+        return "the loss is not finite"
+    return "the loss fell by {measured} % since the last check, where {limit} % was the least"
+
+
+def _nothing_to_judge(losses: Window, should_fall: Bools) -> str:
+    if (losses.saved & should_fall).any():
+        return "no loss was saved that is a single number"
+    return f"only metrics were saved that should rise: {', '.join(left_out(losses.columns)[:5])}"
+
+
+def _last(saved: Bools) -> Rows:
+    """Per column the last row in which it was saved, or the first row."""
+    last: Rows = np.where(saved.any(axis=0), len(saved) - 1 - np.argmax(saved[::-1], axis=0), 0)
+    return last
+
+
+RULE = Rule(
+    name="LossNotDecreasing",
+    severity="warning",
+    parameters=Parameters,
+    requires=needs,
+    condition=does_not_fall,
+    every=lambda parameters: parameters.num_steps,
+    examples=(
+        Example(
+            "as low as ten steps ago",
+            {"loss": [0.30, 0.33, 0.31, 0.30, 0.28]},
+            steps=[0, 4, 8, 12, 16],
+            parameters=OLD,
+            met_at=12,
+        ),
+        Example(
+            "rising by more than five percent", {"loss": [1.0, 1.02, 1.1]}, steps=[0, 5, 10], parameters=OLD, met_at=10
+        ),
+        Example("NaN is no decrease", {"loss": [1.0, float("nan")]}, steps=[0, 10], parameters=OLD, met_at=10),
+        Example(
+            "only what should fall is judged",
+            {"train-rmse": [1.0, 1.0], "validation-auc": [0.5, 0.5]},
+            steps=[0, 10],
+            parameters=OLD,
+            met_at=10,
+            tensor="train-rmse",
+        ),
+        Example("falling", {"loss": [1.0, 0.9, 0.8]}, steps=[0, 10, 20], parameters=OLD),
+        Example("rising a little", {"loss": [1.0, 1.04]}, steps=[0, 10], parameters=OLD),
+        Example("metrics that should rise", {"accuracy": [0.5, 0.5, 0.6]}, steps=[0, 10, 20], parameters=OLD),
+        Example("not far enough apart", {"loss": [1.0, 2.0, 3.0]}, steps=[0, 4, 8], parameters=OLD),
+        Example("one step", {"loss": [1.0]}, parameters=OLD),
+        Example("tiny and huge scales", {"a": [1e-300, 9e-301], "b": [1e300, 9e299]}, steps=[0, 10], parameters=OLD),
+        Example(
+            "unsaved, and recovered from NaN", {"loss": [float("nan"), None, 1.0]}, steps=[0, 9, 20], parameters=OLD
+        ),
+        Example("not a single number", {"loss": [[1.0, 2.0], [1.0, 2.0]]}, steps=[0, 10], parameters=OLD),
+        Example(
+            "lower in training than in evaluation",
+            {"loss": [0.5, 0.9, 0.4, 0.8]},
+            steps=[0, 5, 10, 15],
+            modes=["TRAIN", "EVAL", "TRAIN", "EVAL"],
+            parameters=OLD,
+        ),
+    ),
+)

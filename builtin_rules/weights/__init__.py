@@ -1,0 +1,1 @@
+"""Rules about weights and how they change."""

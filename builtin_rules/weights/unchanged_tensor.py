@@ -1,0 +1,152 @@
+"""Fires when some tensor has not changed over its last `num_steps` saved steps.
+
+Compares every value with the one saved before it, within `rtol` and `atol`, and counts per tensor how many in a row
+were the same. Steps need not be consecutive. Steps before `start_step` count as history.
+
+Quiet when: fewer than `num_steps` values of the tensor were saved; it was not saved at this step; it changed its shape;
+or it holds NaN (unless `equal_nan`).
+Source: SageMaker Debugger's list of built-in rules, "UnchangedTensor", which names numpy.allclose. That each value is
+compared with its neighbour is our choice (see `same_as_before`), and so is the parameter `modes`: weights legitimately
+stand still between steps of evaluation.
+"""
+
+import numpy as np
+from pydantic import Field
+
+from builtin_rules._selecting import RequiredTensors
+from evaluator.modes import Mode
+from evaluator.rule import (
+    TRAINING,
+    Accumulator,
+    Example,
+    Measure,
+    NotYet,
+    Previous,
+    Recommended,
+    Row,
+    Rule,
+    State,
+    Summary,
+    Verdict,
+    grown,
+)
+from evaluator.segments import Array, Bools, Floats, Segments
+
+SAGEMAKER = {"parameter_set": "sagemaker", "collection_names": "weights"}
+
+
+class Parameters(RequiredTensors):
+    """What UnchangedTensor can be told."""
+
+    num_steps: int = Field(3, ge=2, description="Fires when this many saved values in a row are the same.")
+    rtol: float = Field(1e-5, ge=0, description="Relative tolerance, as of numpy.allclose.")
+    atol: float = Field(1e-8, ge=0, description="Absolute tolerance, as of numpy.allclose.")
+    equal_nan: bool = Field(False, description="Whether two NaN are the same.")
+    modes: frozenset[Mode] = Field(
+        TRAINING, min_length=1, description="Only values saved in these modes are compared. Ours, not SageMaker's."
+    )
+
+
+def close(values: Array, before: Array, rtol: float, atol: float, equal_nan: bool) -> Bools:
+    """numpy.isclose, without its checks; half precision and whole numbers widened so that nothing overflows."""
+    values, before = _wide(values), _wide(before)
+    same: Bools = np.abs(values - before) <= atol + rtol * np.abs(before)
+    same = (same & np.isfinite(before)) | (values == before)
+    if equal_nan:
+        same |= np.isnan(values) & np.isnan(before)
+    return same
+
+
+def same_as_before(segments: Segments, before: Segments, *, rtol: float, atol: float, equal_nan: bool) -> Floats:
+    """1 where all elements are close to those saved before, else 0.
+
+    Our choice: neighbours are compared, not each of the older values with the newest one. Within the tolerance both say
+    the same, and only one earlier value has to be kept.
+    """
+    # In a tensor that moves, the first element mostly tells, and the others need not be looked at.
+    same = close(segments.flat[segments.starts], before.flat[before.starts], rtol, atol, equal_nan)
+    if same.any():
+        same = segments.all(close(segments.flat, before.flat, rtol, atol, equal_nan))
+    return same.astype(np.float64)
+
+
+def start() -> dict[str, Array]:
+    """No value was compared yet."""
+    return {"compared": np.zeros(0, np.int64), "same": np.zeros(0, np.int64)}
+
+
+def add(state: dict[str, Array], row: Row) -> dict[str, Array]:
+    """Per column how many values were compared with the one before, and how many in a row were the same up to now."""
+    columns = len(row.values)
+    compared = grown(state["compared"], columns, 0).astype(np.int64) + row.saved
+    same = grown(state["same"], columns, 0).astype(np.int64)
+    same = np.where(row.saved, np.where(row.values == 1, same + 1, 0), same)
+    return {"compared": compared, "same": same}
+
+
+RUNS = Accumulator(start, add)
+
+
+def needs(parameters: Parameters) -> list[Summary]:
+    """Whether each value is the same as the last one before it, folded to how often that was so in a row."""
+    options = (("rtol", parameters.rtol), ("atol", parameters.atol), ("equal_nan", parameters.equal_nan))
+    measure = Measure(same_as_before, options, reshaped=0.0)
+    return [Summary(parameters.selection, by=measure, modes=parameters.modes, partner=Previous(), state=RUNS)]
+
+
+def stands_still(tensors: State, parameters: Parameters) -> Verdict:
+    """tensors["same"]: per column how many times in a row it was the same as before; values are one more."""
+    saved = tensors.row.saved
+    points = np.where(saved, tensors["compared"] + 1, 0)
+    most = int(points.max(initial=0))
+    if most < parameters.num_steps:
+        return NotYet(f"no tensor has more than {most} of {parameters.num_steps} saved values so far")
+    unchanged = tensors["same"] + 1
+    still = saved & (unchanged >= parameters.num_steps)
+    if not still.any():
+        return None
+    return tensors.met(
+        still,
+        measured=unchanged,
+        limit=parameters.num_steps,
+        of=int((points >= parameters.num_steps).sum()),
+        message="the same value {measured} saved steps in a row, in {tensors} of {of} tensors",
+    )
+
+
+def _wide(values: Array) -> Array:
+    return values if values.dtype.kind == "c" or values.dtype in (np.float32, np.float64) else values.astype(np.float64)
+
+
+ONES = np.ones((10, 3, 2))
+
+RULE = Rule(
+    name="UnchangedTensor",
+    severity="error",
+    parameters=Parameters,
+    requires=needs,
+    condition=stands_still,
+    recommended={
+        "collection_names": Recommended(
+            ("weights",), "weights that do not move are not trained; others may stand still", unless=("tensor_regex",)
+        )
+    },
+    examples=(
+        Example("three in a row", {"w": [[1.0, 2.0], [1.1, 2.0], [1.1, 2.0], [1.1, 2.0]]}, met_at=3),
+        Example("one of two", {"v": [1.0, 2.0, 3.0], "w": [ONES, ONES, ONES]}, met_at=2, tensor="w"),
+        Example("steps between do not matter", {"w": [1.0, None, 1.0, None, 1.0]}, steps=[0, 5, 10, 11, 90], met_at=90),
+        Example("history before the first judged step", {"w": [1.0] * 4}, parameters={"start_step": 2}, met_at=2),
+        Example("NaN may be the same", {"w": [float("nan")] * 3}, parameters={"equal_nan": "true"}, met_at=2),
+        Example("two of three", {"w": [1.0, 1.0]}, parameters=SAGEMAKER),
+        Example("one step", {"w": [1.0]}),
+        Example("always moving, a little or at tiny scale", {"v": [1.0, 1.001, 1.002], "w": [1e-3, 2e-3, 3e-3]}),
+        Example("moving back and forth", {"w": [1e30, 2e30, 1e30, 2e30]}),
+        Example("NaN is never the same", {"w": [float("nan")] * 4}),
+        Example("another shape is another value", {"w": [[1.0, 1.0], [1.0, 1.0], [1.0], [1.0]]}),
+        Example(
+            "standing still during evaluation",
+            {"w": [1.0, 2.0, 2.0, 2.0, 3.0]},
+            modes=["TRAIN", "TRAIN", "EVAL", "EVAL", "TRAIN"],
+        ),
+    ),
+)

@@ -1,0 +1,100 @@
+"""Fires when an update of some weight is too large or too small for the weight.
+
+At each saved step, compares every tensor of the collection `weights` with its value saved last before, or with the
+oldest one within `num_steps` steps: mean |change| divided by mean |earlier value|, against two thresholds.
+
+Quiet when: there is no earlier value (also none within `num_steps`), the shape differs, or the ratio is NaN (see
+ExplodingTensor).
+Source: SageMaker Debugger's list of built-in rules, "WeightUpdateRatio" (strictly above or below). It does not say how
+the ratio is made; that is our choice, see `update_ratio`. So is the parameter `modes`: its older text judges TRAIN
+steps where there are any, else GLOBAL ones, and weights legitimately stand still between steps of evaluation.
+"""
+
+import numpy as np
+from pydantic import Field
+
+from evaluator.modes import Mode
+from evaluator.rule import TRAINING, Example, Measure, Met, Previous, Rule, RuleParameters, Summary, Window
+from evaluator.segments import Array, Floats, Segments
+
+
+class Parameters(RuleParameters):
+    """What WeightUpdateRatio can be told."""
+
+    num_steps: int | None = Field(
+        None, ge=1, description="Compares with the oldest value within this many steps; by default with the last one."
+    )
+    large_threshold: float = Field(10.0, ge=0, description="Fires above this ratio of update to weight.")
+    small_threshold: float = Field(1e-8, ge=0, description="Fires below this ratio of update to weight.")
+    epsilon: float = Field(1e-9, ge=0, description="Added to the mean |weight|, so that it is not divided by zero.")
+    modes: frozenset[Mode] = Field(
+        TRAINING, min_length=1, description="Only values saved in these modes are compared. Ours, not SageMaker's."
+    )
+
+
+def update_ratio(segments: Segments, before: Segments, *, epsilon: float) -> Floats:
+    """Mean |W - W before| / (mean |W before| + epsilon), accumulated in double precision.
+
+    Our choice: means of magnitudes, so that the ratio does not depend on the size of the tensor, and few large elements
+    weigh less than in a ratio of norms.
+    """
+    now, then = _wide(segments.flat), _wide(before.flat)
+    return segments.mean(np.abs(now - then)) / (segments.mean(np.abs(then)) + epsilon)
+
+
+def needs(parameters: Parameters) -> list[Summary]:
+    """The ratio of each weight to an earlier value of it."""
+    measure = Measure(update_ratio, (("epsilon", parameters.epsilon),), kinds="fc")
+    return [Summary("weights", by=measure, modes=parameters.modes, partner=Previous(parameters.num_steps))]
+
+
+def is_off(weights: Window, parameters: Parameters) -> Met | None:
+    """weights: (1, columns), the ratio at this step. NaN is neither large nor small, so it is quiet."""
+    ratio = weights.values[-1]
+    large = weights.saved[-1] & (ratio > parameters.large_threshold)
+    small = weights.saved[-1] & (ratio < parameters.small_threshold)
+    off = large | small
+    if not off.any():
+        return None
+    limit = np.where(large, parameters.large_threshold, parameters.small_threshold)
+    each = {"update": np.where(large, "too large", "too small")}
+    message = "one update changed the weights by {measured} of their size, beyond {limit}, in {tensors} of {of} tensors"
+    return weights.met(off, limit=limit, each=each, message=message)
+
+
+def _wide(values: Array) -> Array:
+    return values.astype(np.float32) if values.dtype == np.float16 else values
+
+
+RULE = Rule(
+    name="WeightUpdateRatio",
+    severity="warning",
+    parameters=Parameters,
+    requires=needs,
+    condition=is_off,
+    examples=(
+        Example("an update far larger than the weight", {"w": [[0.1, 0.1], [5.0, -5.0]]}, met_at=1),
+        Example("no update at all", {"v": [1.0, 1.1], "w": [1.0, 1.0]}, met_at=1, tensor="w"),
+        Example(
+            "too small over ten steps",
+            {"w": [1.0, 1.0 + 1e-9, 1.0 + 2e-9]},
+            steps=[0, 5, 10],
+            parameters={"num_steps": 10},
+            met_at=5,
+        ),
+        Example("infinite", {"w": [1.0, float("inf")]}, met_at=1),
+        Example("healthy", {"w": [[1.0, 2.0], [1.01, 1.99], [1.02, 1.98]]}),
+        Example("one step", {"w": [1.0]}),
+        Example("too far apart to be compared", {"w": [1.0, 1.0]}, steps=[0, 50], parameters={"num_steps": 10}),
+        Example("tiny and huge scales", {"v": [1e-6, 1.01e-6], "w": [1e300, 1.01e300]}),
+        Example(
+            "half precision that would overflow when summed", {"w": [np.full(9, s, np.float16) for s in (6e4, 6.1e4)]}
+        ),
+        Example("unsaved or NaN", {"v": [1.0, None, 1.1], "w": [1.0, float("nan"), 1.0]}),
+        Example(
+            "standing still during evaluation",
+            {"w": [1.0, 1.1, 1.1, 1.2]},
+            modes=["TRAIN", "TRAIN", "EVAL", "TRAIN"],
+        ),
+    ),
+)

@@ -1,0 +1,130 @@
+"""container: the work of the image, configured by the files of SageMaker and the environment."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import structlog
+import typer
+
+from evaluator import __version__, logs, strict_json
+from evaluator.clock import timestamp
+from evaluator.commands.base import Command, LogStream, Session, session_of
+from evaluator.commands.run import run_job
+from evaluator.commands.signals import Signals
+from evaluator.errors import EvaluatorError, InputError, Mistake, OutputError, StorageError
+from evaluator.outcome import client_error_text
+from evaluator.output_folder import OutputFolder
+from evaluator.registry import builtin_rules
+from evaluator.rule import Severity
+from evaluator.sagemaker.processing_job import ContainerReading, read_container
+from evaluator.sinks.message_file import write_message
+from evaluator.sinks.status_file import FILE_NAME
+from evaluator.status import Job, JobStatus, Program, RuleStatus
+from evaluator.storage.file import FileStore
+
+log = structlog.get_logger(__name__)
+
+
+def container(
+    context: typer.Context,
+    ml_root: Annotated[
+        Path, typer.Option("--ml-root", metavar="DIR", help="Where the files are that SageMaker puts below /opt/ml.")
+    ] = Path("/opt/ml"),
+) -> int:
+    """Do the container's work: rules and trial from the files below /opt/ml and from the environment.
+
+    A stop signal is the normal end: what is saved already is evaluated first.
+    """
+    session = session_of(context)
+    session.as_logs = True
+    logs.configure(session.clock, "info", "json", LogStream(session.err.file))  # type: ignore[arg-type]
+    with Signals() as signals:
+        # known before anything is read, so that a defect in reading is told there too
+        session.message_file = ml_root / "output" / "message"
+        reading = read_container(ml_root, session.environment)
+        session.message_file = reading.message_file
+        try:
+            if reading.config is None:
+                raise InputError(reading.mistakes)
+            job, arn = reading.config.job, reading.config.arn
+            settings = job.settings
+            if settings.log_format == "auto":
+                job = replace(job, settings=settings.model_copy(update={"log_format": "json"}))
+            return run_job(session, job, signals, message_file=reading.message_file, arn=arn).exit_code
+        except EvaluatorError as error:
+            mistakes = error.mistakes if isinstance(error, InputError) else (error.mistake,)
+            _report(session, reading, mistakes)
+            raise
+
+
+def _report(session: Session, reading: ContainerReading, mistakes: Sequence[Mistake]) -> None:
+    """Leave what is wrong where SageMaker, and who reads the outputs, look for it."""
+    try:
+        write_message(reading.message_file, client_error_text(mistakes))
+    except OutputError as error:
+        log.warning("message_not_written", error=str(error))
+    if "://" in reading.output:
+        # that is among the mistakes
+        return
+    folder = OutputFolder(Path(reading.output), [""])
+    try:
+        folder.prepare()
+        # the status of a job that somebody may want to resume is not ours to replace
+        if folder.unfinished() is None:
+            folder.start_over()
+            document = strict_json.dumps(_status(session, reading, mistakes).document(), pretty=True)
+            FileStore(reading.output).write(FILE_NAME, document + b"\n")
+    except (OutputError, StorageError) as error:
+        log.warning("status_not_written", error=str(error))
+    finally:
+        folder.release()
+
+
+def _status(session: Session, reading: ContainerReading, mistakes: Sequence[Mistake]) -> JobStatus:
+    """A status in which every rule that was asked for is in Error."""
+    now = timestamp(session.clock.now())
+    details = "ClientError: " + "; ".join(str(mistake) for mistake in mistakes)
+    status = JobStatus(trial=_trial(reading))
+    status.job = Job(
+        program=Program(version=__version__),
+        started_at=now,
+        updated_at=now,
+        ended_at=now,
+        ended_because="failed",
+        notes=[str(mistake) for mistake in mistakes],
+    )
+    status.DebugRuleEvaluationStatuses = [
+        RuleStatus(
+            RuleConfigurationName=name,
+            Rule=rule,
+            Severity=severity,
+            RuleEvaluationStatus="Error",
+            StatusDetails=details,
+            LastModifiedTime=now,
+        )
+        for name, rule, severity in _rules(reading)
+    ]
+    return status
+
+
+def _trial(reading: ContainerReading) -> str:
+    return reading.config.job.trial if reading.config is not None else ""
+
+
+def _rules(reading: ContainerReading) -> list[tuple[str, str, Severity]]:
+    """Configuration, rule and severity of every rule that was asked for; candidates were not."""
+    if reading.config is not None:
+        return [(one.name, one.rule.name, one.severity) for one in reading.config.job.rules if not one.candidate]
+    known = {name.lower(): rule for name, rule in builtin_rules().items()}
+    found: list[tuple[str, str, Severity]] = []
+    for name, use in reading.asked_for:
+        rule = known.get(use.strip().lower())
+        found.append((name, use if rule is None else rule.name, "error" if rule is None else rule.severity))
+    return found
+
+
+COMMAND = Command("container", container, 9)

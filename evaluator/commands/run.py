@@ -1,0 +1,155 @@
+"""run: evaluates rules over a trial."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from evaluator.commands.base import (
+    FOLLOWING,
+    OUTPUT,
+    VERDICT,
+    Command,
+    ConfigOption,
+    OtherTrialOption,
+    RuleOption,
+    Session,
+    SetOption,
+    session_of,
+)
+from evaluator.commands.live import Live, configure_logs
+from evaluator.commands.signals import Signals
+from evaluator.config.job_config import JobConfig
+from evaluator.config.load import Arguments, load
+from evaluator.errors import InputError, Mistake
+from evaluator.job import Job, Result
+from evaluator.table import print_verdicts
+
+
+def run(
+    context: typer.Context,
+    trial: Annotated[
+        str | None,
+        typer.Argument(metavar="TRIAL", show_default=False, help="The folder that one training run saved under."),
+    ] = None,
+    rule: RuleOption = None,
+    config: ConfigOption = None,
+    other_trial: OtherTrialOption = None,
+    settings: SetOption = None,
+    output: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DIR", help="Where status and findings go (default: rule-output).", rich_help_panel=OUTPUT
+        ),
+    ] = None,
+    label: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="k=v", help="A label for status and findings; may be given several times.", rich_help_panel=OUTPUT
+        ),
+    ] = None,
+    as_json: Annotated[
+        bool,
+        typer.Option(
+            "--json",
+            metavar="",
+            help="Print the final status.json on standard output and nothing else there.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = False,
+    follow: Annotated[
+        bool | None,
+        typer.Option(
+            "--follow", metavar="", help="Wait for further steps until the run ends.", rich_help_panel=FOLLOWING
+        ),
+    ] = None,
+    until_pid: Annotated[
+        int | None,
+        typer.Option(
+            metavar="PID", help="With --follow: the run ends when this process does.", rich_help_panel=FOLLOWING
+        ),
+    ] = None,
+    on_sigterm: Annotated[
+        str,
+        typer.Option(
+            metavar="drain|stop",
+            help="At a stop signal take what is saved already, or stop at once; a second signal exits with 130.",
+            rich_help_panel=FOLLOWING,
+        ),
+    ] = "drain",
+    restart: Annotated[
+        bool,
+        typer.Option(
+            "--restart",
+            metavar="",
+            help="With --follow: begin anew where the output folder holds an unfinished job.",
+            rich_help_panel=FOLLOWING,
+        ),
+    ] = False,
+    fail_on: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SEVERITY",
+            help="Exit with 1 for findings of this severity or above: critical, error, warning, info, never "
+            "(default: info).",
+            rich_help_panel=VERDICT,
+        ),
+    ] = None,
+    exit_zero: Annotated[
+        bool,
+        typer.Option("--exit-zero", metavar="", help="Findings do not change the exit code.", rich_help_panel=VERDICT),
+    ] = False,
+) -> int:
+    """Evaluate rules over a trial, as it stands or (with --follow) while it grows.
+
+    Exit codes: 0 no finding, 1 findings, 2 wrong input,
+    3 a named rule was not evaluated, 4 a defect of the program.
+    """
+    session = session_of(context)
+    arguments = Arguments(
+        trial=trial,
+        rules=rule or (),
+        config=config,
+        other_trials=other_trial or (),
+        output=output,
+        set=settings or (),
+        labels=label or (),
+        follow=follow,
+        until_pid=until_pid,
+        on_sigterm=on_sigterm,
+        fail_on=fail_on,
+        exit_zero=exit_zero,
+    )
+    with Signals() as signals:
+        job_config = load(arguments, session.environment)
+        if restart and not job_config.settings.follow:
+            raise InputError([Mistake("--restart", "has no meaning when nothing is followed", "add --follow")])
+        result = run_job(session, job_config, signals, restart=restart)
+        if as_json:
+            session.print_json(result.status.document())
+        else:
+            print_verdicts(result.status, session.out, job_config.settings.output)
+    return result.exit_code
+
+
+def run_job(
+    session: Session,
+    config: JobConfig,
+    signals: Signals,
+    *,
+    message_file: Path | None = None,
+    restart: bool = False,
+    arn: str | None = None,
+) -> Result:
+    """Run a job that shows how it goes on and that stops at a signal."""
+    configure_logs(session, config.settings, config.origins["log_level"])
+    with Live(session, config) as live:
+        job = Job(config, session.clock, message_file=message_file, watch=live.tell, restart=restart, arn=arn)
+        session.output = Path(config.settings.output)
+        signals.call(job.stop.request)
+        return job.run()
+
+
+COMMAND = Command("run", run, 1)

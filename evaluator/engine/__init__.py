@@ -1,0 +1,1 @@
+"""Where summaries of saved tensors are computed."""

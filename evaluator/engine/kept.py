@@ -1,0 +1,93 @@
+"""Values that are kept for a while because a rule compares them with others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+
+import numpy as np
+
+from evaluator.needs import Measure, Tensor
+from evaluator.segments import Array, Bools, Floats, Segments
+from evaluator.sources.base import VALUE, Layout, Positions
+
+
+class Kept:
+    """Values of some tensors of one file."""
+
+    def __init__(
+        self, layout: Layout, joined: Sequence[tuple[Positions, Segments]], texts: Mapping[int, Array]
+    ) -> None:
+        """Hold what was read; nothing is copied."""
+        self.layout = layout
+        self.joined = joined
+        self.texts = texts
+
+    @property
+    def size(self) -> int:
+        """Bytes held."""
+        return sum(segments.flat.nbytes for _, segments in self.joined)
+
+    @cached_property
+    def by_name(self) -> Mapping[str, Array]:
+        """Each tensor in its own shape."""
+        names = self.layout.names
+        found = {names[position]: text for position, text in self.texts.items()}
+        for positions, segments in self.joined:
+            found.update(zip((names[position] for position in positions.tolist()), segments.tensors(), strict=True))
+        return found
+
+
+class Comparison:
+    """Results of a measure of two values, for the tensors of one file."""
+
+    def __init__(self, measure: Measure, entries: int) -> None:
+        """Nothing compared yet."""
+        width = () if measure.width == 1 else (measure.width,)
+        self.measure = measure
+        self.values: Floats = np.full((entries, *width), np.nan)
+        self.present: Bools = np.zeros(entries, np.bool_)
+        self.reshaped: set[str] = set()
+        """Tensors whose partner has another shape, which a measure over joined values cannot compare."""
+
+    def all_of(self, current: Kept, other: Kept) -> bool:
+        """Compare everything at once where both were read along the same lines; whether that was possible."""
+        if self.measure.each or current.layout is not other.layout or len(current.joined) != len(other.joined):
+            return False
+        pairs = list(zip(current.joined, other.joined, strict=True))
+        for (positions, segments), (other_positions, other_segments) in pairs:
+            same = positions is other_positions or np.array_equal(positions, other_positions)
+            if not same or segments.shapes != other_segments.shapes or not self._takes(segments, other_segments):
+                return False
+        for (positions, segments), (_, other_segments) in pairs:
+            self.values[positions] = self.measure(segments, other_segments)
+            self.present[positions] = True
+        return True
+
+    def one(self, position: int, current: Array, other: Array, tensor: Tensor) -> None:
+        """Compare one tensor with its partner."""
+        if not {current.dtype.kind, other.dtype.kind} <= set(self.measure.kinds):
+            return
+        if self.measure.each:
+            self.values[position] = self.measure.of_one(current, other, tensor)
+        elif current.shape == other.shape and current.size:
+            self.values[position] = self.measure(Segments.of([current]), Segments.of([other]))[0]
+        elif self.measure.reshaped is not None:
+            self.values[position] = self.measure.reshaped
+        else:
+            self.reshaped.add(tensor.name)
+            return
+        self.present[position] = True
+
+    def _takes(self, *segments: Segments) -> bool:
+        return all(one.flat.dtype.kind in self.measure.kinds for one in segments)
+
+
+def value_positions(layout: Layout, names: Sequence[str]) -> dict[str, int]:
+    """Where the values of these tensors stand in a layout; those saved without a value are left out."""
+    found = {}
+    for name in names:
+        position = layout.at.get(name, {}).get(VALUE)
+        if position is not None:
+            found[name] = position
+    return found

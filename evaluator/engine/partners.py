@@ -1,0 +1,186 @@
+"""Comparing a saved value with its partner: an earlier one, one beside it, another worker's, another run's."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from evaluator.engine.kept import Comparison, Kept, value_positions
+from evaluator.engine.local import FileSummary
+from evaluator.formats.key_names import natural_key
+from evaluator.needs import Beside, OtherTrial, OtherWorker, Previous, Tensor
+from evaluator.plan import SeriesPart
+from evaluator.segments import Array
+from evaluator.series import Series
+from evaluator.sources.base import Source, StepFile
+
+OtherValues = Callable[[str, int, str, Sequence[str]], Mapping[str, Array] | None]
+"""(path of the other trial, step, worker, names) -> values there, or None when that step is not there."""
+
+
+@dataclass(slots=True)
+class _Held:
+    """An earlier file whose values are compared with later ones; read again when memory did not allow keeping them."""
+
+    file: StepFile
+    names: frozenset[str]
+    kept: Kept | None
+
+
+class Partners:
+    """Finds the partner of each value, and compares."""
+
+    def __init__(self, source: Source, memory_budget: int, other_values: OtherValues) -> None:
+        """Use at most half of the memory budget for earlier values."""
+        self._source = source
+        self._budget = memory_budget // 2
+        self._other_values = other_values
+        self._held: dict[tuple[Series, str], list[_Held]] = {}
+        self.read_again = 0
+        """How many files were read again because their values had not been kept."""
+        self.skipped: dict[Series, str] = {}
+        """Why a series could not be compared at the present step (another trial lacks it, say)."""
+
+    def compare(self, part: SeriesPart, summary: FileSummary, beside: Sequence[FileSummary]) -> Comparison:
+        """Compare the tensors of one file that feed a series; `beside` are all files of the step.
+
+        A function that raises is noted in the summary's failures.
+        """
+        comparison = Comparison(part.series.key.measure, len(part.names))
+        whole = Comparison(part.series.key.measure, len(summary.plan.layout.names))
+        try:
+            with np.errstate(all="ignore"):
+                self._compare(part, summary, beside, whole)
+        except Exception:  # noqa: BLE001 - a rule's own function may raise anything; only that rule ends
+            summary.failures[part.series.key.measure] = traceback.format_exc()
+        comparison.values = whole.values[part.positions]
+        comparison.present = whole.present[part.positions]
+        for name in whole.reshaped:
+            part.series.without_value.setdefault("its shape differs from its partner's", set()).add(name)
+        return comparison
+
+    def remember(self, part: SeriesPart, summary: FileSummary) -> None:
+        """Keep the file's values as the earlier ones of later files, where the series wants that."""
+        partner = part.series.key.partner
+        if not isinstance(partner, Previous):
+            return
+        held = self._held.setdefault((part.series, summary.file.worker), [])
+        names = frozenset(part.names)
+        if partner.within is None:
+            for older in held:
+                older.names -= names
+            held[:] = [older for older in held if older.names]
+        else:
+            oldest = summary.file.step - partner.within
+            held[:] = [older for older in held if older.file.step >= oldest]
+        held.append(_Held(summary.file, names, summary.kept))
+        self._keep_within_budget()
+
+    def forget_from(self, step: int) -> None:
+        """Training went back to this step: what came from it on is of an earlier attempt."""
+        for held in self._held.values():
+            held[:] = [older for older in held if older.file.step < step]
+
+    def retain(self, series: Sequence[Series]) -> None:
+        """Let go of the values that no rule needs any more."""
+        wanted = set(series)
+        self._held = {key: held for key, held in self._held.items() if key[0] in wanted}
+
+    def _compare(
+        self, part: SeriesPart, summary: FileSummary, beside: Sequence[FileSummary], whole: Comparison
+    ) -> None:
+        partner = part.series.key.partner
+        kept = summary.kept
+        if kept is None:
+            return
+        if isinstance(partner, Previous):
+            self._with_earlier(part, summary, kept, partner, whole)
+        elif isinstance(partner, Beside):
+            named = dict(zip(part.names, part.partners, strict=True))
+            others = {name: kept.by_name[other] for name, other in named.items() if other and other in kept.by_name}
+            self._one_by_one(part, summary, kept, others, whole)
+        elif isinstance(partner, OtherWorker):
+            self._with_worker(part, summary, kept, beside, whole)
+        elif isinstance(partner, OtherTrial):
+            file = summary.file
+            if not partner.path:
+                self.skipped[part.series] = "no other trial was given"
+                return
+            others_there = self._other_values(partner.path, file.step, file.worker, part.names)
+            if others_there is None:
+                self.skipped[part.series] = "the other trial lacks the step"
+            else:
+                self._one_by_one(part, summary, kept, others_there, whole)
+
+    def _with_earlier(
+        self, part: SeriesPart, summary: FileSummary, kept: Kept, partner: Previous, whole: Comparison
+    ) -> None:
+        held = self._held.get((part.series, summary.file.worker), [])
+        if partner.within is not None:
+            held = [older for older in held if older.file.step >= summary.file.step - partner.within]
+        # The last value is in the newest file that has the tensor, the oldest one within reach in the oldest.
+        ordered = held if partner.within is not None else held[::-1]
+        left = set(part.names)
+        for older in ordered:
+            names = left & older.names
+            if not names:
+                continue
+            earlier = self._values(older, part)
+            if len(names) == len(part.names) and whole.all_of(kept, earlier):
+                return
+            found = {name: earlier.by_name[name] for name in names if name in earlier.by_name}
+            self._one_by_one(part, summary, kept, found, whole)
+            left -= names
+
+    def _with_worker(
+        self, part: SeriesPart, summary: FileSummary, kept: Kept, beside: Sequence[FileSummary], whole: Comparison
+    ) -> None:
+        first: dict[str, Array] = {}
+        mine = natural_key(summary.file.worker)
+        before = [one for one in beside if natural_key(one.file.worker) < mine and one.file.mode is summary.file.mode]
+        for other in sorted(before, key=lambda one: natural_key(one.file.worker)):
+            if other.kept is not None:
+                for name in part.names:
+                    if name not in first and name in other.kept.by_name:
+                        first[name] = other.kept.by_name[name]
+        self._one_by_one(part, summary, kept, first, whole)
+
+    @staticmethod
+    def _one_by_one(
+        part: SeriesPart, summary: FileSummary, kept: Kept, others: Mapping[str, Array], whole: Comparison
+    ) -> None:
+        file = summary.file
+        for name, position in zip(part.names, part.positions.tolist(), strict=True):
+            if name in others and name in kept.by_name:
+                whole.one(position, kept.by_name[name], others[name], Tensor(name, file.worker, file.mode, file.step))
+
+    def _values(self, older: _Held, part: SeriesPart) -> Kept:
+        """The earlier values, read again when they were not kept."""
+        if older.kept is not None:
+            return older.kept
+        self.read_again += 1
+        layout = older.file.layout
+        positions = np.array(sorted(value_positions(layout, part.names).values()), np.int64)
+        values = self._source.read(older.file, [positions])
+        if values.problems:
+            self.skipped[part.series] = "an earlier value could not be read again"
+        return Kept(layout, [(found, segments) for _, found, segments in values.joined], values.texts)
+
+    def _keep_within_budget(self) -> None:
+        """Drop values, not the knowledge of where they are, from the largest on, until the rest fits."""
+        everything = {id(older.kept): older for held in self._held.values() for older in held if older.kept is not None}
+        total = sum(older.kept.size for older in everything.values() if older.kept is not None)
+        if total <= self._budget:
+            return
+        for older in sorted(everything.values(), key=lambda one: -(one.kept.size if one.kept else 0)):
+            if total <= self._budget:
+                return
+            dropped = older.kept
+            total -= dropped.size if dropped else 0
+            for held in self._held.values():
+                for one in held:
+                    if one.kept is dropped:
+                        one.kept = None

@@ -1,0 +1,207 @@
+"""Evaluation: takes the summaries of one step after the other, and lets the rules that are due judge them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+from evaluator.config.parameters import RuleConfiguration
+from evaluator.engine.kept import Comparison
+from evaluator.engine.local import FileSummary, Measured, StepSummary
+from evaluator.engine.partners import Partners
+from evaluator.finding import Finding
+from evaluator.formats.key_names import natural_key
+from evaluator.modes import Mode
+from evaluator.plan import FilePlan, Plan, SeriesPart
+from evaluator.progress import ProgressTracker
+from evaluator.recording import Moment
+from evaluator.rule_run import RuleRun
+from evaluator.series import RowPart, Series, SeriesKey
+from evaluator.sources.base import StepFile
+from evaluator.trial.trial import Trial
+from evaluator.window import ProgressView
+
+
+class Evaluation:
+    """All rules of a job over one trial: one read, one row per step for each thing that any rule needs."""
+
+    def __init__(
+        self, configurations: Sequence[RuleConfiguration], trial: Trial, partners: Partners, *, following: bool
+    ) -> None:
+        """Bind every rule to the series it needs."""
+        self.series: dict[SeriesKey, Series] = {}
+        self.runs = [RuleRun(configuration, self.series) for configuration in configurations]
+        self.progress = ProgressTracker()
+        self.plan = Plan(trial.names)
+        self._trial = trial
+        self._partners = partners
+        self._following = following
+        self._active = list(self.runs)
+        self._progress_wanted = False
+        self._replan()
+
+    @property
+    def active(self) -> list[RuleRun]:
+        """The rules that are not decided yet."""
+        return self._active
+
+    def plan_of(self, file: StepFile) -> FilePlan:
+        """What to read of a file that was just taken."""
+        only_global = self._trial.modes_seen <= {Mode.GLOBAL}
+        return self.plan.of(file.layout, file.mode, only_global=only_global)
+
+    def judge(self, summary: StepSummary) -> list[Finding]:
+        """Add a step's rows and judge every rule that is due there."""
+        step = summary.step.number
+        if summary.step.restarted:
+            self._forget_from(step)
+        findings: list[Finding] = []
+        for files in _passes(summary.files):
+            self._partners.skipped.clear()
+            updated = self._add_rows(step, files)
+            for one in files:
+                at = one.file.modified if self._following else self._wall_time(one)
+                self.progress.wrote(one.file.worker, step, at)
+            moment = Moment(step, _mode_steps(files), updated)
+            findings += self._judge_runs(moment, self.progress.view(), files)
+        self._retire(step)
+        return findings
+
+    def judge_idle(self, now: float, kind: Literal["idle", "end"], step: int | None) -> list[Finding]:
+        """Judge the rules that want to be asked when nothing new has come, or at the end."""
+        at = step if step is not None else -1
+        moment = Moment(at, kind=kind)
+        progress = self.progress.view(now if self._following else None)
+        findings = []
+        for run in self._active:
+            if run.due(moment):
+                findings += run.judge(moment, progress, self._trial.names.order)
+        self._retire(at)
+        return findings
+
+    def finish(self) -> list[Finding]:
+        """Close the issues that are still open."""
+        return [finding for run in self.runs for finding in run.finish()]
+
+    def _judge_runs(self, moment: Moment, progress: ProgressView, files: Sequence[FileSummary]) -> list[Finding]:
+        failures = {measure: text for one in files for measure, text in one.failures.items()}
+        findings: list[Finding] = []
+        for run in self._active:
+            raised = [failures[one.key.measure] for one in run.series if one.key.measure in failures]
+            if raised:
+                run.failure = raised[0]
+            elif run.due(moment):
+                findings += run.judge(moment, progress, self._trial.names.order)
+            else:
+                self._say_why_not(run, moment, files)
+        return findings
+
+    def _say_why_not(self, run: RuleRun, moment: Moment, files: Sequence[FileSummary]) -> None:
+        """Count a step that a rule could have been judged at, had what it needs been readable."""
+        for series in run.series:
+            if series in moment.updated:
+                continue
+            if series in self._partners.skipped:
+                run.skip(self._partners.skipped[series])
+                return
+            for one in files:
+                if one.problems and any(part.series is series for part in one.plan.parts):
+                    run.skip("what was saved could not be read")
+                    return
+
+    def _add_rows(self, step: int, files: Sequence[FileSummary]) -> set[Series]:
+        """Add one row to every series that has a value in these files."""
+        rows: dict[Series, list[RowPart]] = {}
+        self._make_columns(files)
+        for one in files:
+            for part in one.plan.parts:
+                found = self._results(part, one, files)
+                if found is None or not found.present.any():
+                    continue
+                columns = part.columns_of(one.file.worker)
+                there = found.present
+                row = RowPart(columns, found.values, part.codes)
+                if not there.all():
+                    row = RowPart(columns[there], found.values[there], part.codes[there])
+                rows.setdefault(part.series, []).append(row)
+        for one in files:
+            for part in one.plan.parts:
+                self._partners.remember(part, one)
+        for series, parts in rows.items():
+            series.add(step, parts)
+        return set(rows)
+
+    def _results(
+        self, part: SeriesPart, one: FileSummary, files: Sequence[FileSummary]
+    ) -> Measured | Comparison | None:
+        """What was computed of the tensors that feed a series, in their order."""
+        if part.series.key.partner is not None:
+            return self._partners.compare(part, one, files)
+        measured = one.measured.get(part.series.key.measure)
+        if measured is None:
+            return None
+        return Measured(measured.values[part.positions], measured.present[part.positions])
+
+    def _make_columns(self, files: Sequence[FileSummary]) -> None:
+        """Add the columns that are new at this step in column order."""
+        new: dict[Series, list[tuple[str, str]]] = {}
+        for one in files:
+            for part in one.plan.parts:
+                if one.file.worker not in part.columns:
+                    new.setdefault(part.series, []).extend((name, one.file.worker) for name in part.names)
+        order = self._trial.names.order
+        for series, columns in new.items():
+            for name, worker in sorted(columns, key=lambda column: (order[column[0]], natural_key(column[1]))):
+                series.column(name, worker)
+
+    def _wall_time(self, one: FileSummary) -> float | None:
+        """When a file was written, as the training script says; read for it alone only where a rule wants to know."""
+        if one.wall_time is not None or not self._progress_wanted:
+            return one.wall_time
+        return self._trial.source.wall_time(one.file)
+
+    def _forget_from(self, step: int) -> None:
+        self._partners.forget_from(step)
+        for series in self.series.values():
+            series.forget_from(step)
+        for run in self._active:
+            run.forget_from(step)
+
+    def _retire(self, step: int) -> None:
+        """Let go of rules that have ended; what only they needed is read no more."""
+        for run in self._active:
+            if run.past_end(step) and run.decided is None:
+                run.decided = f"end_step {run.configuration.loop.end_step} was reached"
+        remaining = [run for run in self._active if not run.ended]
+        if len(remaining) != len(self._active):
+            self._active = remaining
+            self._replan()
+
+    def _replan(self) -> None:
+        needed = dict.fromkeys(series for run in self._active for series in run.series)
+        self.plan.use(needed)
+        self._partners.retain(list(needed))
+        self._progress_wanted = any(binding.series is None for run in self._active for binding in run.bindings)
+
+
+def _mode_steps(files: Sequence[FileSummary]) -> dict[tuple[str, int], int]:
+    """The mode step of a worker's values in each mode; a mode that only names tell counts as its file does."""
+    told = {(one.file.worker, int(mode)): one.file.mode_step for one in files for mode in Mode}
+    return told | {(one.file.worker, int(one.file.mode)): one.file.mode_step for one in files}
+
+
+def _passes(files: Sequence[FileSummary]) -> list[list[FileSummary]]:
+    """Files that can stand in one row each: a tensor saved twice at a step (in two modes) makes a second one."""
+    if len({one.file.worker for one in files}) == len(files):
+        return [sorted(files, key=lambda one: natural_key(one.file.worker))]
+    passes: list[tuple[list[FileSummary], dict[str, set[str]]]] = []
+    for one in sorted(files, key=lambda one: one.file.mode):
+        names: Mapping[str, object] = one.plan.layout.at
+        for members, taken in passes:
+            if taken.get(one.file.worker, set()).isdisjoint(names):
+                members.append(one)
+                taken.setdefault(one.file.worker, set()).update(names)
+                break
+        else:
+            passes.append(([one], {one.file.worker: set(names)}))
+    return [sorted(members, key=lambda one: natural_key(one.file.worker)) for members, _ in passes]

@@ -1,0 +1,115 @@
+"""The loop: looks for new steps, has them judged, tells the sinks, and knows when to end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from evaluator.clock import Clock
+from evaluator.ending import Ending, StopSignal
+from evaluator.engine.local import LocalEngine, StepSummary
+from evaluator.evaluation import Evaluation
+from evaluator.finding import Finding
+from evaluator.status import EndedBecause
+from evaluator.trial.trial import Step, Trial
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How often to look for new steps: seconds, growing from the least to the most while nothing comes."""
+
+    poll_min: float
+    poll_max: float
+    late_grace: float
+
+
+Tell = Callable[[list[Finding]], None]
+"""Told after every step and every poll, with the findings that are new."""
+
+
+class Loop:
+    """Evaluates one trial from its first step to its end."""
+
+    def __init__(
+        self,
+        trial: Trial,
+        evaluation: Evaluation,
+        engine: LocalEngine,
+        clock: Clock,
+        stop: StopSignal,
+        pace: Pace,
+        tell: Tell,
+    ) -> None:
+        """Put the parts together; nothing runs yet."""
+        self._trial = trial
+        self._evaluation = evaluation
+        self._engine = engine
+        self._clock = clock
+        self._stop = stop
+        self._pace = pace
+        self._tell = tell
+
+    def read_once(self) -> EndedBecause:
+        """Evaluate what is there, from the start."""
+        return self._end(self._take(self._trial.finish()) or "read_once")
+
+    def follow(self, ending: Ending) -> EndedBecause:
+        """Evaluate what comes, until the run ends or something else ends the job."""
+        delay = self._pace.poll_min
+        while True:
+            because = self._take(self._trial.poll())
+            if because is not None:
+                return self._end(because)
+            reason = ending.reason()
+            if reason is not None:
+                if not self._stop.now and reason != "start_timeout":
+                    reason = self._take(self._trial.finish()) or reason
+                return self._end(reason)
+            if self._trial.quiet:
+                self._tell(self._evaluation.judge_idle(self._clock.now(), "idle", self._trial.counts.last))
+                if not self._evaluation.active:
+                    return self._end("all_rules_ended")
+            delay = min(delay * 1.5, self._pace.poll_max) if self._trial.quiet else self._pace.poll_min
+            self._clock.wait(delay)
+
+    def _take(self, steps: Iterable[Step]) -> EndedBecause | None:
+        """Judge these steps; why the job is over before the run is, or None."""
+        for summary in self._summaries(steps):
+            if self._stop.now:
+                return "stop_signal"
+            self._tell(self._evaluation.judge(summary))
+            if not self._evaluation.active:
+                return "all_rules_ended"
+        self._tell([])
+        return "stop_signal" if self._stop.now else None
+
+    def _summaries(self, steps: Iterable[Step]) -> Iterator[StepSummary]:
+        for summary in self._engine.ahead(steps, self._evaluation.plan_of):
+            yield self._whole(summary)
+
+    def _whole(self, summary: StepSummary) -> StepSummary:
+        """Wait a little for bytes that an index file promised and that are not there yet.
+
+        The two files of a step are uploaded in no particular order. A modification time can be anything, so it may
+        shorten the wait, for a file that has been there for long, and not lengthen it.
+        """
+        if any(one.problems for one in summary.files):
+            # in this order the larger one is 0 also where a time is no number
+            age = max(0.0, min(self._clock.now() - one.file.modified for one in summary.files))
+            until = self._clock.monotonic() + self._pace.late_grace - age
+            while not (self._trial.ended or self._stop.requested or self._clock.monotonic() >= until):
+                self._clock.wait(self._pace.poll_min)
+                summary = self._engine.again(summary)
+                if not any(one.problems for one in summary.files):
+                    break
+        for one in summary.files:
+            self._trial.count_unreadable(one.file, one.problems)
+        return summary
+
+    def _end(self, reason: EndedBecause) -> EndedBecause:
+        """The run is over, or the job before it: let those judge that wait for the end, and close what is open."""
+        if reason != "all_rules_ended":
+            self._evaluation.progress.ended = True
+        findings = self._evaluation.judge_idle(self._clock.now(), "end", self._trial.counts.last)
+        self._tell([*findings, *self._evaluation.finish()])
+        return reason

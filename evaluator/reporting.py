@@ -1,0 +1,37 @@
+"""Has the reports made that rules of a job declare: at the end, and now and then before."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Mapping
+
+from evaluator.clock import Clock
+from evaluator.evaluation import Evaluation
+from evaluator.sinks.base import key_in
+
+Write = Callable[[str, str, str], None]
+"""(folder, file name, page)."""
+
+
+def make_reports(
+    evaluation: Evaluation, clock: Clock, folders: Mapping[str, str], write: Write, *, final: bool
+) -> None:
+    """Make the reports that are due; one that raises ends its rule."""
+    progress = evaluation.progress.view()
+    for run in evaluation.runs:
+        report = run.configuration.rule.report
+        if report is None or run.failure is not None or not run.counts.evaluated:
+            continue
+        now = clock.monotonic()
+        fresh = run.report_at is not None and now - run.report_at < report.every_seconds
+        if fresh and not final:
+            continue
+        run.report_at = now
+        try:
+            page = report.render(*run.arguments(progress), run.configuration.parameters)
+        except Exception:  # noqa: BLE001 - a rule may raise anything; it must end that rule only
+            run.failure = traceback.format_exc()
+            continue
+        folder = folders.get(run.configuration.name, run.configuration.name)
+        write(folder, report.file_name, page)
+        run.report_file = key_in(folder, report.file_name)

@@ -1,0 +1,241 @@
+"""RuleRun: one configured rule in a job: when it is due, what it is given, and what its verdicts come to."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from evaluator.config.parameters import RuleConfiguration
+from evaluator.finding import Finding
+from evaluator.needs import Accumulator, OtherTrial, Partner, Progress, Summary
+from evaluator.recording import Moment, checked, columns_of, judged_columns, make_finding
+from evaluator.series import Series, SeriesKey
+from evaluator.window import Column, Decided, Met, NotYet, ProgressView, Window
+from evaluator.window import State as StateView
+
+Arguments = list[Window | StateView | ProgressView]
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """A need, and the series that fills it; Progress has none."""
+
+    need: Summary | Progress
+    series: Series | None
+    accumulator: Accumulator | None
+
+    def argument(self, progress: ProgressView) -> Window | StateView | ProgressView:
+        """What the condition is given for this need."""
+        if self.series is None or isinstance(self.need, Progress):
+            return progress
+        if self.accumulator is not None:
+            return self.series.state(self.accumulator)
+        return self.series.window(self.need.rows, self.need.steps)
+
+
+@dataclass(slots=True)
+class Issue:
+    """A condition that is met at present, for a rule that goes on after a finding."""
+
+    finding: Finding
+    last_step: int
+    steps_met: int = 1
+
+
+@dataclass(slots=True)
+class Counts:
+    """How much was judged, for the status."""
+
+    evaluated: int = 0
+    skipped: int = 0
+    skipped_because: dict[str, int] = field(default_factory=dict)
+    first_step: int | None = None
+    last_step: int | None = None
+
+
+class RuleRun:
+    """One rule configuration from its first step to its end."""
+
+    def __init__(self, configuration: RuleConfiguration, series: dict[SeriesKey, Series]) -> None:
+        """Bind the rule's needs to series; `series` holds those of other rules, to be shared and added to.
+
+        Raises:
+            Exception: whatever the rule's own `requires` raises.
+        """
+        self.configuration = configuration
+        self.bindings: list[Binding] = []
+        self.counts = Counts()
+        self.first_finding: Finding | None = None
+        self.findings = 0
+        self.decided: str | None = None
+        self.failure: str | None = None
+        """The traceback of the exception that ended the rule."""
+        self.not_yet: str | None = None
+        """Why it could not be judged when it was asked last."""
+        self.report_at: float | None = None
+        """When its report was made last, by the monotonic clock."""
+        self.report_file: str | None = None
+        self._shared = series
+        self._in_a_row: dict[Column | None, int] = {}
+        self._last_healthy: int | None = None
+        self._last_check: int | None = None
+        self._issue: Issue | None = None
+        for need in configuration.rule.requires(configuration.parameters):
+            self.bindings.append(self._bind(need))
+
+    def _bind(self, need: Summary | Progress) -> Binding:
+        if isinstance(need, Progress):
+            return Binding(need, None, None)
+        selection = need.selection.without(self.configuration.loop.exclude_regex)
+        key = SeriesKey(selection, need.measure, need.modes, self._partner(need.partner))
+        series = self._shared.get(key)
+        if series is None:
+            series = self._shared[key] = Series(key)
+        series.keep(need.rows, need.steps)
+        if need.state is not None:
+            series.fold(need.state)
+        return Binding(need, series, need.state)
+
+    def _partner(self, partner: Partner | None) -> Partner | None:
+        """The partner, with the path of the other trial it means: two rules can have different lists of them."""
+        paths = self.configuration.other_trials
+        if isinstance(partner, OtherTrial) and partner.number < len(paths):
+            return replace(partner, path=paths[partner.number])
+        return partner
+
+    @property
+    def series(self) -> list[Series]:
+        """The series of its needs."""
+        return [binding.series for binding in self.bindings if binding.series is not None]
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing that is saved later can matter to it."""
+        stopped = self.findings > 0 and self.configuration.loop.on_finding == "stop"
+        return stopped or self.decided is not None or self.failure is not None
+
+    def due(self, moment: Moment) -> bool:
+        """Whether the rule is judged at this moment."""
+        rule, loop = self.configuration.rule, self.configuration.loop
+        if moment.kind not in rule.at and not (moment.kind == "end" and rule.report is not None):
+            return False
+        if moment.kind != "step":
+            return True
+        if moment.step < loop.start_step or (loop.end_step is not None and moment.step >= loop.end_step):
+            return False
+        triggers = [binding for binding in self.bindings if binding.need.triggers]
+        if not all(binding.series is None or binding.series in moment.updated for binding in triggers):
+            return False
+        if rule.every is not None and self._last_check is not None:
+            return moment.step - self._last_check >= rule.every(self.configuration.parameters)
+        return True
+
+    def past_end(self, step: int) -> bool:
+        """Whether the step is beyond the rule's last one."""
+        end = self.configuration.loop.end_step
+        return end is not None and step >= end
+
+    def judge(self, moment: Moment, progress: ProgressView, order: Mapping[str, int]) -> list[Finding]:
+        """Ask the condition, and make findings of what it says; `order` is the order of the tensors."""
+        condition = self.configuration.rule.condition
+        if condition is None:
+            self._count_evaluated(moment.step)
+            return []
+        arguments: Arguments = [binding.argument(progress) for binding in self.bindings]
+        try:
+            with np.errstate(all="ignore"):
+                verdict = checked(condition(*arguments, self.configuration.parameters))
+        except Exception:  # noqa: BLE001 - a rule may raise anything; it must end that rule only
+            self.failure = traceback.format_exc()
+            return []
+        if isinstance(verdict, NotYet):
+            self.not_yet = verdict.reason
+            self.skip(verdict.reason)
+            return []
+        self._last_check = moment.step
+        self._count_evaluated(moment.step)
+        if isinstance(verdict, Decided):
+            self.decided = verdict.reason
+            return self._clear()
+        met = self._lasting(verdict, arguments)
+        if met is None:
+            self._last_healthy = moment.step
+            return self._clear()
+        return self._found(met, moment, order)
+
+    def skip(self, reason: str) -> None:
+        """Count a step at which the rule could not be judged."""
+        self.counts.skipped += 1
+        reasons = self.counts.skipped_because
+        if reason not in reasons and len(reasons) >= 20:
+            reason = "other reasons"
+        reasons[reason] = reasons.get(reason, 0) + 1
+
+    def finish(self) -> list[Finding]:
+        """The job has ended: an issue that is still there is closed at the last step that met it."""
+        return self._clear()
+
+    def forget_from(self, step: int) -> None:
+        """Training went back to this step."""
+        self._in_a_row.clear()
+        if self._last_check is not None and self._last_check >= step:
+            self._last_check = None
+        if self._last_healthy is not None and self._last_healthy >= step:
+            self._last_healthy = None
+
+    def arguments(self, progress: ProgressView) -> Arguments:
+        """What a report is given."""
+        return [binding.argument(progress) for binding in self.bindings]
+
+    def _count_evaluated(self, step: int) -> None:
+        self.counts.evaluated += 1
+        if self.counts.first_step is None:
+            self.counts.first_step = step
+        self.counts.last_step = step
+
+    def _lasting(self, verdict: Met | None, arguments: Arguments) -> Met | None:
+        """The columns that have met the condition often enough in a row."""
+        wanted = self.configuration.loop.consecutive
+        if wanted == 1:
+            return verdict
+        met = dict.fromkeys(columns_of(verdict)) if verdict is not None else {}
+        if self._in_a_row:
+            for column in judged_columns(arguments):
+                if column not in met:
+                    self._in_a_row.pop(column, None)
+        if verdict is None:
+            self._in_a_row.pop(None, None)
+            return None
+        keys: list[Column | None] = list(met) or [None]
+        for key in keys:
+            self._in_a_row[key] = self._in_a_row.get(key, 0) + 1
+        lasting = np.array([self._in_a_row[key] >= wanted for key in keys])
+        if not lasting.any():
+            return None
+        if not met:
+            return verdict
+        return verdict.only(lasting)
+
+    def _found(self, met: Met, moment: Moment, order: Mapping[str, int]) -> list[Finding]:
+        if self._issue is not None:
+            self._issue.last_step = moment.step
+            self._issue.steps_met += 1
+            return []
+        finding = make_finding(met, self.configuration, moment, order, self._last_healthy)
+        self.findings += 1
+        if self.first_finding is None:
+            self.first_finding = finding
+        if self.configuration.loop.on_finding == "continue":
+            self._issue = Issue(finding, moment.step)
+        return [finding]
+
+    def _clear(self) -> list[Finding]:
+        issue, self._issue = self._issue, None
+        if issue is None:
+            return []
+        update: dict[str, Any] = {"event": "cleared", "last_step": issue.last_step, "steps_met": issue.steps_met}
+        return [issue.finding.model_copy(update=update)]
