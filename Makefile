@@ -9,7 +9,7 @@ INSTALLED := $(VENV)/.installed
 PIP := PIP_CONSTRAINT=/dev/null PIP_USER=0 PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check lint types docs-fresh changelog wheel format docs bench lock
+.PHONY: help setup demo test check lint types docs-fresh changelog wheel format docs bench zoo logs conformance lock
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -66,6 +66,15 @@ docs: setup ## make the generated pages anew
 
 bench: setup ## time one rule and all rules over a generated trial
 	$(BIN)/python -m benchmarks.bench
+
+zoo: setup ## run the rules over healthy and faulty training programs, and write the table into docs/detection.md
+	$(BIN)/python -m benchmarks.zoo --write docs/detection.md
+
+logs: setup ## run the rules over labelled public training logs (../shared/logs), and write the table into docs/detection.md
+	$(BIN)/python -m benchmarks.logs --write docs/detection.md
+
+conformance: setup ## run the same calls through smdebug 1.0.34 and through what we serve in its place
+	$(BIN)/python -m tests.conformance --write docs/smdebug-compatibility.md
 
 lock: ## choose the newest packages anew and write requirements.lock
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)

@@ -5,6 +5,7 @@ Without arguments the help is printed and the exit code is 2, as with all progra
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import tempfile
@@ -35,6 +36,7 @@ from evaluator.output_folder import TRACEBACK
 from evaluator.sinks.message_file import write_message
 
 PROGRAM = "rule-evaluator"
+OUTPUT_IS_FULL = {errno.ENOSPC, errno.EDQUOT}
 _HELP = ("-h", "--help")
 
 log = structlog.get_logger(__name__)
@@ -73,6 +75,10 @@ def _outcome(argv: list[str], session: Session) -> int:
     except (BrokenPipeError, SystemExit):
         # somebody who closes a pipe has read enough; a console of rich ends the program then
         return NOTHING_FOUND
+    except OSError as error:
+        if error.errno not in OUTPUT_IS_FULL:
+            raise
+        return _wrong_input([Mistake("standard output", str(error.strerror), "somewhere with room")], [], session)
 
 
 def _run(argv: list[str], session: Session) -> int:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Literal
 
 from evaluator.clock import Clock
+from evaluator.config.parameters import RuleConfiguration
 from evaluator.status import EndedBecause
 from evaluator.trial.trial import Trial
+
+STALL_MARGIN = 60.0
+"""Seconds from the silence that meets a rule to the end of the job, so that an idle poll falls into them."""
 
 
 class StopSignal:
@@ -106,3 +111,28 @@ class Ending:
     def _listed_at(self) -> float:
         listed = self._trial.listed_at
         return self._started if listed is None else listed
+
+
+def idle_timeout(setting: float, rules: Iterable[RuleConfiguration]) -> float:
+    """The setting, raised so that rules which are met by silence get to see as much of it as they need.
+
+    Those that nobody named do not change what was set.
+    """
+    waits = [
+        one.rule.patience(one.parameters) + STALL_MARGIN
+        for one in rules
+        if one.rule.patience is not None and not one.candidate
+    ]
+    return max([setting, *waits])
+
+
+def is_running(pid: int) -> bool:
+    """Whether there is a process of this number."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        # somebody else's process is a process all the same
+        return True
+    return True

@@ -8,7 +8,6 @@
     │   ├── KeyMissing             nothing is stored under the key (any more)
     │   ├── KeyRefused             the key would leave the store's root; never followed
     │   └── StorageUnavailable     the store did not answer or refused; worth another try
-    ├── RuleFailed                 a rule raised; ends that rule, not the job
     └── OutputError                an output could not be written
 
 What is normal while a run is going on ("not saved yet", "condition met") is a value, not an error.
@@ -42,6 +41,13 @@ class EvaluatorError(Exception):
         """Keep the three parts apart, so that JSON output can show them apart."""
         self.mistake = Mistake(where, what, would_be_right)
         super().__init__(str(self.mistake))
+
+    def without(self, key: str) -> str:
+        """The message for a reader who sees anyway which file it is about."""
+        where = self.mistake.where
+        if where == key or where.endswith(f"/{key}"):
+            return str(Mistake("", self.mistake.what, self.mistake.would_be_right))
+        return str(self).removeprefix(f"{key}: ")
 
 
 class InputError(EvaluatorError):
@@ -78,10 +84,6 @@ class KeyRefused(StorageError):
 
 class StorageUnavailable(StorageError):
     """The store did not answer, or refused."""
-
-
-class RuleFailed(EvaluatorError):
-    """A rule raised an exception of its own."""
 
 
 class OutputError(EvaluatorError):

@@ -12,12 +12,14 @@ from evaluator.engine.partners import Partners
 from evaluator.finding import Finding
 from evaluator.formats.key_names import natural_key
 from evaluator.modes import Mode
+from evaluator.needs import Progress
 from evaluator.plan import FilePlan, Plan, SeriesPart
 from evaluator.progress import ProgressTracker
 from evaluator.recording import Moment
 from evaluator.rule_run import RuleRun
 from evaluator.series import RowPart, Series, SeriesKey
 from evaluator.sources.base import StepFile
+from evaluator.story import in_story_order
 from evaluator.trial.trial import Trial
 from evaluator.window import ProgressView
 
@@ -31,6 +33,8 @@ class Evaluation:
         """Bind every rule to the series it needs."""
         self.series: dict[SeriesKey, Series] = {}
         self.runs = [RuleRun(configuration, self.series) for configuration in configurations]
+        self._by_name = {run.configuration.name: run for run in self.runs}
+        self._precedence = {run.configuration.name: run.configuration.rule.precedence for run in self.runs}
         self.progress = ProgressTracker()
         self.plan = Plan(trial.names)
         self._trial = trial
@@ -53,19 +57,23 @@ class Evaluation:
     def judge(self, summary: StepSummary) -> list[Finding]:
         """Add a step's rows and judge every rule that is due there."""
         step = summary.step.number
+        self._trial.judged(summary.step)
         if summary.step.restarted:
-            self._forget_from(step)
+            self._forget()
         findings: list[Finding] = []
         for files in _passes(summary.files):
             self._partners.skipped.clear()
             updated = self._add_rows(step, files)
             for one in files:
                 at = one.file.modified if self._following else self._wall_time(one)
-                self.progress.wrote(one.file.worker, step, at)
+                self.progress.wrote(one.file.worker, step, at, one.file.mode)
+            self.progress.expected = self._trial.expected_workers
             moment = Moment(step, _mode_steps(files), updated)
             findings += self._judge_runs(moment, self.progress.view(), files)
+        for one in summary.files:
+            self._trial.count_unreadable(one.file, one.problems)
         self._retire(step)
-        return findings
+        return self._as_story(findings)
 
     def judge_idle(self, now: float, kind: Literal["idle", "end"], step: int | None) -> list[Finding]:
         """Judge the rules that want to be asked when nothing new has come, or at the end."""
@@ -77,17 +85,27 @@ class Evaluation:
             if run.due(moment):
                 findings += run.judge(moment, progress, self._trial.names.order)
         self._retire(at)
-        return findings
+        return self._as_story(findings)
 
     def finish(self) -> list[Finding]:
         """Close the issues that are still open."""
         return [finding for run in self.runs for finding in run.finish()]
+
+    def _as_story(self, findings: Sequence[Finding]) -> list[Finding]:
+        """What is over first, then what began at this step, its cause first."""
+        if not findings:
+            return []
+        met = in_story_order(findings, self._precedence, self._trial.names.order)
+        for finding in met[1:]:
+            self._by_name[finding.rule_configuration].retell(finding)
+        return [*(finding for finding in findings if finding.event == "cleared"), *met]
 
     def _judge_runs(self, moment: Moment, progress: ProgressView, files: Sequence[FileSummary]) -> list[Finding]:
         failures = {measure: text for one in files for measure, text in one.failures.items()}
         findings: list[Finding] = []
         for run in self._active:
             raised = [failures[one.key.measure] for one in run.series if one.key.measure in failures]
+            raised += run.not_folded
             if raised:
                 run.failure = raised[0]
             elif run.due(moment):
@@ -160,12 +178,14 @@ class Evaluation:
             return one.wall_time
         return self._trial.source.wall_time(one.file)
 
-    def _forget_from(self, step: int) -> None:
-        self._partners.forget_from(step)
-        for series in self.series.values():
-            series.forget_from(step)
+    def _forget(self) -> None:
+        """Training went back: all steps come anew, for the rules that are not decided yet."""
+        self.progress = ProgressTracker()
+        self._partners.forget()
         for run in self._active:
-            run.forget_from(step)
+            run.forget()
+            for series in run.series:
+                series.forget()
 
     def _retire(self, step: int) -> None:
         """Let go of rules that have ended; what only they needed is read no more."""
@@ -181,7 +201,11 @@ class Evaluation:
         needed = dict.fromkeys(series for run in self._active for series in run.series)
         self.plan.use(needed)
         self._partners.retain(list(needed))
-        self._progress_wanted = any(binding.series is None for run in self._active for binding in run.bindings)
+        self._progress_wanted = any(
+            isinstance(binding.need, Progress) and binding.need.times
+            for run in self._active
+            for binding in run.bindings
+        )
 
 
 def _mode_steps(files: Sequence[FileSummary]) -> dict[tuple[str, int], int]:

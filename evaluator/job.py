@@ -10,7 +10,7 @@ from pathlib import Path
 from evaluator.clock import Clock
 from evaluator.config.job_config import JobConfig
 from evaluator.config.names import folder_name
-from evaluator.ending import Ending, Limits, StopSignal
+from evaluator.ending import Ending, Limits, StopSignal, idle_timeout, is_running
 from evaluator.engine.local import LocalEngine
 from evaluator.engine.partners import Partners
 from evaluator.errors import InputError, Mistake, OutputError, StorageError
@@ -21,7 +21,9 @@ from evaluator.loop import Loop, Pace
 from evaluator.other_trials import OtherTrials
 from evaluator.outcome import exit_code
 from evaluator.output_folder import OutputFolder
+from evaluator.reasons import unmatched
 from evaluator.reporting import make_reports
+from evaluator.resuming import differs
 from evaluator.rule_run import RuleRun
 from evaluator.sinks.base import Outputs
 from evaluator.sinks.fan_out import SinkSet, build_sinks
@@ -29,7 +31,7 @@ from evaluator.sources.base import Source
 from evaluator.status import EndedBecause, JobStatus, details_internal
 from evaluator.storage.file import FileStore
 from evaluator.trial.completeness import Waits
-from evaluator.trial.opening import await_run, open_run
+from evaluator.trial.opening import await_run, explain_no_step, open_run
 from evaluator.trial.trial import Trial
 
 Watch = Callable[[JobStatus, int], None]
@@ -102,8 +104,7 @@ class Job:
         others = OtherTrials(open_run, self._clock)
         source = None if self._config.settings.follow else open_run(self._config.trial)
         if source is not None and not source.sightings():
-            right = "a trial with at least one step, or --follow to wait for one"
-            raise InputError([Mistake(self._config.trial, "holds no saved step", right)])
+            raise InputError([explain_no_step(self._config.trial, source.store)])
         others.open(self._maker.facts.other_trials)
         self._output.prepare()
         try:
@@ -129,14 +130,17 @@ class Job:
     def _run(self, source: Source | None, others: OtherTrials) -> Result:
         settings = self._config.settings
         self._tell([])
+        watched = self._watched() or (lambda: True)
         if source is None:
             source = await_run(
                 self._config.trial, self._clock, start_timeout=settings.start_timeout, poll=settings.poll_min,
-                stopped=lambda: self.stop.requested,
+                stopped=lambda: self.stop.requested or not watched(),
             )  # fmt: skip
         facts = self._maker.facts
         if source is None:
-            facts.ended_because = "stop_signal" if self.stop.requested else "start_timeout"
+            # a process that has ended cannot begin to save any more
+            gone: EndedBecause = "start_timeout" if watched() else "watched_process_ended"
+            facts.ended_because = "stop_signal" if self.stop.requested else gone
         else:
             facts.refused = source.store.refused
             facts.requests = [source.store.requests, self._store.requests]
@@ -158,21 +162,23 @@ class Job:
         loop = Loop(self._trial, self._evaluation, engine, self._clock, self.stop, pace, self._tell)
         if not settings.follow:
             return loop.read_once()
-        limits = Limits(settings.start_timeout, settings.idle_timeout, settings.late_grace)
+        limits = Limits(
+            settings.start_timeout, idle_timeout(settings.idle_timeout, self._config.rules), settings.late_grace
+        )
         return loop.follow(Ending(self._trial, self._clock, limits, self.stop, self._watched()))
 
     def _watched(self) -> Callable[[], bool] | None:
         pid = self._config.until_pid
-        return None if pid is None else lambda: _is_running(pid)
+        return None if pid is None else lambda: is_running(pid)
 
     def _start_output(self) -> None:
         """Begin with an empty output folder, or go on with what an unfinished job over the same trial left."""
         unfinished = self._output.unfinished() if self._config.settings.follow else None
         if unfinished is not None and not self._restart:
-            differs = _differs(unfinished, self._maker.make(None, None, self._config.rules))
-            if differs:
+            other = differs(unfinished, self._maker.make(None, None, self._config.rules))
+            if other is not None:
                 right = "name another --output, or begin anew with --restart"
-                raise InputError([Mistake(str(self._output.root), f"holds an unfinished job {differs}", right)])
+                raise InputError([Mistake(str(self._output.root), f"holds an unfinished job {other}", right)])
         else:
             self._output.start_over()
         outputs = Outputs(
@@ -215,7 +221,16 @@ class Job:
             raise OutputError("job", "ended before its outputs were ready")
         if self._evaluation is not None:
             make_reports(self._evaluation, self._clock, self._folders, self._sinks.report, final=True)
+            self._note_unmatched(self._evaluation)
         return self._close(self._status())
+
+    def _note_unmatched(self, evaluation: Evaluation) -> None:
+        """A part of a selection that selects nothing is a slip of the pen that nobody would notice otherwise."""
+        if self._trial is None or not self._trial.anything_seen:
+            return
+        for run in evaluation.runs:
+            problems = unmatched(run, self._trial.names) if run.counts.evaluated else []
+            self._maker.facts.notes += [f"{run.configuration.name}: {problem}" for problem in problems]
 
     def _fail(self, details: str) -> Result:
         """End a job that cannot go on: every rule that was still running is in Error."""
@@ -241,24 +256,3 @@ class Job:
         if run.failure is not None and self._store.stat(key) is None:
             self._store.write(key, run.failure.encode("utf-8", "backslashreplace"))
         return key
-
-
-def _differs(former: JobStatus, mine: JobStatus) -> str | None:
-    """In what an unfinished job differs from this one, so that it cannot go on with it."""
-    if former.trial != mine.trial:
-        return f"over another trial, {former.trial}"
-    known = {rule.RuleConfigurationName: (rule.Rule, rule.Parameters) for rule in former.rules}
-    known.update({one.rule: known.get(one.rule, (one.rule, {})) for one in former.not_applicable})
-    wanted = {rule.RuleConfigurationName: (rule.Rule, rule.Parameters) for rule in mine.rules}
-    return None if known == wanted else "with other rules or parameters"
-
-
-def _is_running(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        # somebody else's process is a process all the same
-        return True
-    return True

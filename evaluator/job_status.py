@@ -32,6 +32,7 @@ from evaluator.status import (
     details_no_data,
 )
 from evaluator.storage.base import Requests
+from evaluator.story import story_key
 from evaluator.trial.trial import Trial
 
 MOST_REFUSED = 20
@@ -116,7 +117,7 @@ class StatusMaker:
                 notes.append(f"and {trial.more_problems} more problems of this kind")
         status.job.notes = notes
         rules = []
-        for run in evaluation.runs if evaluation is not None else []:
+        for run in _cause_first(evaluation, trial) if evaluation is not None and trial is not None else []:
             made = self._rule(run, trial)
             if isinstance(made, NotApplicable):
                 status.not_applicable.append(made)
@@ -171,6 +172,8 @@ class StatusMaker:
         made = _rule_status(configuration, word, self._since(configuration.name, word))
         if word == "Error":
             made.StatusDetails = details_no_data(f"nothing was saved under {self.facts.trial} in time")
+        elif word == "Stopped":
+            made.StatusDetails = "stopped by a signal before anything was saved"
         return made
 
     def _since(self, name: str, word: StatusWord) -> str:
@@ -193,6 +196,18 @@ def _rule_status(configuration: RuleConfiguration, word: StatusWord, since: str)
         },
         ignored_parameters=list(configuration.ignored),
     )
+
+
+def _cause_first(evaluation: Evaluation, trial: Trial) -> list[RuleRun]:
+    """The rules that found something, as one story, then the others as they were configured."""
+    order = trial.names.order
+
+    found = [
+        (story_key(run.first_finding, run.configuration.rule.precedence, order), number, run)
+        for number, run in enumerate(evaluation.runs)
+        if run.first_finding is not None
+    ]
+    return [*(run for *_, run in sorted(found)), *(run for run in evaluation.runs if run.first_finding is None)]
 
 
 def _workers(trial: Trial) -> Workers:

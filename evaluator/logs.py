@@ -93,11 +93,6 @@ def configure(clock: Clock, level: str = "info", log_format: LogFormat = "auto",
     )
 
 
-def unlisted(event: EventDict) -> set[str]:
-    """The keys of a log line that are not on the list."""
-    return set(event) - EVENT_KEYS - {"event", "level", "log_level", "time", "timestamp", "exception", "exc_info"}
-
-
 def _escape(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
     return {key: value if key in ("exc_info", "exception") else _escape_value(value) for key, value in event.items()}
 

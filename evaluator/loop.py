@@ -23,6 +23,9 @@ class Pace:
     late_grace: float
 
 
+_AS_IT_STANDS: tuple[EndedBecause, ...] = ("read_once", "stop_signal")
+"""Ends of a job that say nothing about the run; what it saved last may be half of a step."""
+
 Tell = Callable[[list[Finding]], None]
 """Told after every step and every poll, with the findings that are new."""
 
@@ -102,14 +105,14 @@ class Loop:
                 summary = self._engine.again(summary)
                 if not any(one.problems for one in summary.files):
                     break
-        for one in summary.files:
-            self._trial.count_unreadable(one.file, one.problems)
         return summary
 
     def _end(self, reason: EndedBecause) -> EndedBecause:
         """The run is over, or the job before it: let those judge that wait for the end, and close what is open."""
         if reason != "all_rules_ended":
-            self._evaluation.progress.ended = True
+            progress = self._evaluation.progress
+            progress.ended = True
+            progress.complete = reason not in _AS_IT_STANDS or self._trial.source.ended()
         findings = self._evaluation.judge_idle(self._clock.now(), "end", self._trial.counts.last)
         self._tell([*findings, *self._evaluation.finish()])
         return reason

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from evaluator.modes import Mode
 from evaluator.reductions import REDUCTIONS
 from evaluator.segments import Array, Floats, Segments
@@ -64,6 +66,8 @@ class Measure:
             `(segments, partner)`, `(values, partner, tensor)`.
         options: keyword arguments of the function, as pairs so that measures can be compared.
         width: numbers per tensor; 1 gives plain columns.
+        ragged: each result is an array of its own shape instead (counts per class, say): only with `each`, and for
+            needs with a state. A row's values then are these arrays, None where nothing was saved.
         each: called once per tensor in its own shape, instead of once for many.
         kinds: numpy type kinds it is meant for; others are not saved for it. "U" is text (only with `each`).
         reductions: how to get the same from saved reductions when no value was saved: their names, at least one of
@@ -75,6 +79,7 @@ class Measure:
     function: Callable[..., Any]
     options: tuple[tuple[str, Any], ...] = ()
     width: int = 1
+    ragged: bool = False
     each: bool = False
     kinds: str = "fiubc"
     reductions: tuple[str, ...] = ()
@@ -89,6 +94,12 @@ class Measure:
     def of_one(self, *arguments: Any) -> Any:
         """Compute it for one tensor (`each`)."""
         return self.function(*arguments, **dict(self.options))
+
+    def room(self, *shape: int) -> Array:
+        """Room for so many results, none of them there yet."""
+        if self.ragged:
+            return np.full(shape, None, dtype=object)
+        return np.full(shape if self.width == 1 else (*shape, self.width), np.nan)
 
 
 def named(reduction: str) -> Measure:
@@ -121,9 +132,12 @@ class OtherWorker:
 
 @dataclass(frozen=True)
 class OtherTrial:
-    """Partner: the same tensor at the same step in another trial, by its place in the rule's list of other trials."""
+    """Partner: the same tensor at the same step in another trial, by its place in the rule's list of other trials.
 
-    number: int = 0
+    None stands for each of them: the condition is given as many windows, and due where one of them has a value.
+    """
+
+    number: int | None = 0
     path: str = ""
     """Filled in from the rule's configuration."""
 
@@ -179,9 +193,15 @@ class Summary:
 
 @dataclass(frozen=True)
 class Progress:
-    """Per worker how far it is: the last step, the number of steps, and for how long nothing has come."""
+    """Per worker how far it is: the last step, the number of steps, and for how long nothing has come.
+
+    Args:
+        triggers: as of a Summary; it has a value at every step.
+        times: whether times are wanted; without them no file is opened only to learn when it was written.
+    """
 
     triggers: bool = True
+    times: bool = True
 
 
 Need = Summary | Progress

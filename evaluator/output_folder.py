@@ -9,6 +9,7 @@ import re
 import socket
 import tempfile
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -108,6 +109,10 @@ class OutputFolder:
             except OSError as error:
                 raise OutputError(_shown(path), f"cannot be removed: {error.strerror}") from error
             removed.append(path.relative_to(self.root).as_posix())
+        for folder in {path.parent for path in own} - {self.root, self.root / CHECKPOINT}:
+            # a folder of a former configuration that still holds something is not ours alone
+            with suppress(OSError):
+                folder.rmdir()
         checkpoint = self.root / CHECKPOINT
         if any(key.startswith(f"{CHECKPOINT}/") for key in removed) and not any(checkpoint.iterdir()):
             checkpoint.rmdir()

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import difflib
+import re
+from collections.abc import Iterable
+
 from evaluator.errors import nearest
 from evaluator.needs import OtherTrial, Selection
 from evaluator.rule_run import RuleRun
@@ -34,6 +38,33 @@ def why_not_evaluated(run: RuleRun, trial: Trial) -> str:
     return f"at none of {steps} steps was everything saved that the rule needs together"
 
 
+def unmatched(run: RuleRun, names: NameBook) -> list[str]:
+    """What the rule was told to look at and nothing is called by: each part by itself, with the nearest names."""
+    given = _given(run)
+    problems = []
+    for series in run.series:
+        selection = series.key.selection
+        parts = [(f"collection {one!r}", one, Selection(collections=(one,))) for one in selection.collections]
+        parts += [(f"regex {one!r}", one, Selection(regexes=(one,))) for one in selection.regexes]
+        parts += [(f"tensor {one!r}", one, Selection(names=(one,))) for one in selection.names]
+        for what, one, alone in parts:
+            if one in given and not names.selected(alone):
+                close = _near(one, names.collections.by_name if alone.collections else names.order)
+                guess = f"; nearest names: {', '.join(map(repr, close))}" if close else ""
+                problems.append(f"{what} matches no saved tensor{guess}")
+    return list(dict.fromkeys(problems))
+
+
+def _given(run: RuleRun) -> set[str]:
+    """The texts among the parameters that the configuration itself gave, as against defaults."""
+    found: set[str] = set()
+    for shown in run.configuration.shown.values():
+        if shown["from"] == "configuration":
+            value = shown["value"]
+            found.update(map(str, value) if isinstance(value, list | tuple) else [str(value)])
+    return found
+
+
 def _what_lacks(series: Series, trial: Trial, steps: int) -> str | None:
     """What is missing for a series that never had a row."""
     if series.last_row is not None:
@@ -62,7 +93,8 @@ def _what_lacks(series: Series, trial: Trial, steps: int) -> str | None:
 def _what_there_is(selection: Selection, names: NameBook) -> str:
     """The names and collections that are there, the nearest first."""
     asked = [*selection.names, *selection.regexes]
-    close = [name for wanted in asked for name in nearest(wanted, names.order)]
+    close = [name for wanted in asked for name in _near(wanted, names.order)]
+    close += [name for wanted in selection.collections for name in nearest(wanted, names.collections.by_name, 1)]
     there = [name for name in names.collections.by_name if names.selected(Selection(collections=(name,)))]
     parts = []
     if close:
@@ -79,3 +111,15 @@ def _what_there_is(selection: Selection, names: NameBook) -> str:
 
 def _tensors(count: int) -> str:
     return f"{count} tensor" if count == 1 else f"{count} tensors"
+
+
+def _near(wanted: str, known: Iterable[str], count: int = 3) -> list[str]:
+    """The names that look most like a name or pattern, as a whole or in one of their words."""
+    plain = re.sub(r"\\.|[^A-Za-z0-9_./:]", "", wanted).lower()
+    scored = []
+    for name in known:
+        words = [name.lower(), *re.split(r"[^a-z0-9]+", name.lower())]
+        score = max(difflib.SequenceMatcher(None, plain, word).ratio() for word in words if word)
+        scored.append((score, name))
+    best = sorted((one for one in scored if one[0] >= 0.7), key=lambda one: -one[0])
+    return [name for _, name in best[:count]]

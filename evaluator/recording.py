@@ -50,6 +50,8 @@ def make_finding(
     value = float(measured[first]) if len(measured) else None
     limit = _limit_of(met, first)
     affected = _affected(met, columns, measured, value, limit)
+    if met.last_healthy is not None:
+        last_healthy = met.last_healthy if met.last_healthy >= 0 else None
     told = {"tensor": tensor, "worker": worker, "measured": value, "limit": limit}
     return Finding(
         id=finding_id(configuration.name, moment.step, worker, tensor),

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from evaluator.clock import Clock
 from evaluator.evaluation import Evaluation
 from evaluator.sinks.base import key_in
+from evaluator.window import NotYet
 
 Write = Callable[[str, str, str], None]
 """(folder, file name, page)."""
@@ -16,7 +17,7 @@ Write = Callable[[str, str, str], None]
 def make_reports(
     evaluation: Evaluation, clock: Clock, folders: Mapping[str, str], write: Write, *, final: bool
 ) -> None:
-    """Make the reports that are due; one that raises ends its rule."""
+    """Make the reports that are due; one that raises ends its rule, one that cannot be made leaves it unevaluated."""
     progress = evaluation.progress.view()
     for run in evaluation.runs:
         report = run.configuration.rule.report
@@ -31,6 +32,9 @@ def make_reports(
             page = report.render(*run.arguments(progress), run.configuration.parameters)
         except Exception:  # noqa: BLE001 - a rule may raise anything; it must end that rule only
             run.failure = traceback.format_exc()
+            continue
+        if isinstance(page, NotYet):
+            run.not_reported(page.reason)
             continue
         folder = folders.get(run.configuration.name, run.configuration.name)
         write(folder, report.file_name, page)

@@ -137,11 +137,11 @@ class Report:
 
     Args:
         file_name: ends in .html; written into the configuration's folder.
-        render: takes the same arguments as a condition and returns the page.
+        render: takes the same arguments as a condition and returns the page, or why none can be made.
     """
 
     file_name: str
-    render: Callable[..., str]
+    render: Callable[..., str | NotYet]
     every_seconds: float = 300.0
 
 
@@ -160,6 +160,11 @@ class Rule:
         every: parameters -> least number of steps between two checks.
         at: when it is judged: at steps, on an idle poll, at the end.
         other_trials: whether it compares with other trials.
+        patience: parameters -> for how many seconds nothing may come before it would be met; a job that follows a run
+            does not give up sooner.
+        precedence: which of the findings of one step is told as the cause: the least. 0 is for values that are not
+            finite, 30 for rules that say what is wrong with a layer, 50 for symptoms of tensors, 70 for losses and
+            metrics, which follow from everything else.
     """
 
     name: str
@@ -173,6 +178,8 @@ class Rule:
     every: Callable[[Any], int] | None = None
     at: frozenset[Literal["step", "idle", "end"]] = frozenset({"step"})
     other_trials: bool = False
+    patience: Callable[[Any], float] | None = None
+    precedence: int = 50
     module: str = ""
     """Where it was found; filled by the registry."""
     documentation: str = ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -83,15 +84,28 @@ class RuleRun:
         self._in_a_row: dict[Column | None, int] = {}
         self._last_healthy: int | None = None
         self._last_check: int | None = None
+        self._asked_at: int | None = None
         self._issue: Issue | None = None
+        self._before: list[Issue] = []
+        """Issues that were open when training went back, and may be met again or not."""
+        self._told: set[tuple[str, str]] = set()
+        self._triggers: list[list[Series]] = []
+        """Per need that makes the rule due, the series of which one must have a value."""
         for need in configuration.rule.requires(configuration.parameters):
-            self.bindings.append(self._bind(need))
+            bindings = self._bind(need)
+            self.bindings += bindings
+            triggers = [binding.series for binding in bindings if binding.series is not None]
+            if need.triggers and triggers:
+                self._triggers.append(triggers)
 
-    def _bind(self, need: Summary | Progress) -> Binding:
+    def _bind(self, need: Summary | Progress) -> list[Binding]:
         if isinstance(need, Progress):
-            return Binding(need, None, None)
+            return [Binding(need, None, None)]
+        return [self._bound(need, partner) for partner in self._partners(need.partner)]
+
+    def _bound(self, need: Summary, partner: Partner | None) -> Binding:
         selection = need.selection.without(self.configuration.loop.exclude_regex)
-        key = SeriesKey(selection, need.measure, need.modes, self._partner(need.partner))
+        key = SeriesKey(selection, need.measure, need.modes, partner)
         series = self._shared.get(key)
         if series is None:
             series = self._shared[key] = Series(key)
@@ -100,17 +114,25 @@ class RuleRun:
             series.fold(need.state)
         return Binding(need, series, need.state)
 
-    def _partner(self, partner: Partner | None) -> Partner | None:
+    def _partners(self, partner: Partner | None) -> list[Partner | None]:
         """The partner, with the path of the other trial it means: two rules can have different lists of them."""
         paths = self.configuration.other_trials
-        if isinstance(partner, OtherTrial) and partner.number < len(paths):
-            return replace(partner, path=paths[partner.number])
-        return partner
+        if not isinstance(partner, OtherTrial):
+            return [partner]
+        if partner.number is not None:
+            return [replace(partner, path=path) for path in paths[partner.number : partner.number + 1]] or [partner]
+        return [OtherTrial(number, path) for number, path in enumerate(paths)] or [OtherTrial()]
 
     @property
     def series(self) -> list[Series]:
         """The series of its needs."""
         return [binding.series for binding in self.bindings if binding.series is not None]
+
+    @property
+    def not_folded(self) -> list[str]:
+        """What its own states raised when a row was added."""
+        bound = [(one.series, one.accumulator) for one in self.bindings if one.series is not None]
+        return [series.failures[state] for series, state in bound if state is not None and state in series.failures]
 
     @property
     def ended(self) -> bool:
@@ -121,14 +143,16 @@ class RuleRun:
     def due(self, moment: Moment) -> bool:
         """Whether the rule is judged at this moment."""
         rule, loop = self.configuration.rule, self.configuration.loop
-        if moment.kind not in rule.at and not (moment.kind == "end" and rule.report is not None):
+        if moment.kind not in rule.at:
             return False
         if moment.kind != "step":
-            return True
+            if moment.step < loop.start_step and loop.start_step > 0:
+                return False
+            # since the last step only progress can have changed: without it, a rule has judged all there is
+            return "step" not in rule.at or any(isinstance(binding.need, Progress) for binding in self.bindings)
         if moment.step < loop.start_step or (loop.end_step is not None and moment.step >= loop.end_step):
             return False
-        triggers = [binding for binding in self.bindings if binding.need.triggers]
-        if not all(binding.series is None or binding.series in moment.updated for binding in triggers):
+        if not all(any(one in moment.updated for one in series) for series in self._triggers):
             return False
         if rule.every is not None and self._last_check is not None:
             return moment.step - self._last_check >= rule.every(self.configuration.parameters)
@@ -152,20 +176,32 @@ class RuleRun:
         except Exception:  # noqa: BLE001 - a rule may raise anything; it must end that rule only
             self.failure = traceback.format_exc()
             return []
+        # asked once more about a step, on an idle poll or at the end, it is no further step
+        again = moment.kind != "step" and moment.step == self._asked_at
+        self._asked_at = moment.step
         if isinstance(verdict, NotYet):
             self.not_yet = verdict.reason
-            self.skip(verdict.reason)
+            if not again:
+                self.skip(verdict.reason)
             return []
         self._last_check = moment.step
-        self._count_evaluated(moment.step)
+        if not again or self.counts.last_step != moment.step:
+            self._count_evaluated(moment.step)
         if isinstance(verdict, Decided):
             self.decided = verdict.reason
             return self._clear()
         met = self._lasting(verdict, arguments)
         if met is None:
             self._last_healthy = moment.step
-            return self._clear()
+            return self._clear(moment.step)
         return self._found(met, moment, order)
+
+    def retell(self, finding: Finding) -> None:
+        """Put a finding that was told otherwise in the place of the one this rule has just made."""
+        if self.first_finding is not None and self.first_finding.id == finding.id:
+            self.first_finding = finding
+        if self._issue is not None and self._issue.finding.id == finding.id:
+            self._issue.finding = finding
 
     def skip(self, reason: str) -> None:
         """Count a step at which the rule could not be judged."""
@@ -175,17 +211,27 @@ class RuleRun:
             reason = "other reasons"
         reasons[reason] = reasons.get(reason, 0) + 1
 
+    def not_reported(self, reason: str) -> None:
+        """No page can be made of the steps that were counted until now, so nothing came of them."""
+        self.not_yet = reason
+        counts, self.counts = self.counts, Counts()
+        times = counts.skipped_because.get(reason, 0) + counts.evaluated
+        self.counts.skipped = counts.skipped + counts.evaluated
+        self.counts.skipped_because = {**counts.skipped_because, reason: times}
+
     def finish(self) -> list[Finding]:
         """The job has ended: an issue that is still there is closed at the last step that met it."""
         return self._clear()
 
-    def forget_from(self, step: int) -> None:
-        """Training went back to this step."""
+    def forget(self) -> None:
+        """All steps come anew; what was found stands, and is not told twice."""
+        self.counts = Counts()
+        self.not_yet = None
         self._in_a_row.clear()
-        if self._last_check is not None and self._last_check >= step:
-            self._last_check = None
-        if self._last_healthy is not None and self._last_healthy >= step:
-            self._last_healthy = None
+        self._last_check = self._last_healthy = self._asked_at = None
+        if self._issue is not None:
+            self._before.append(self._issue)
+            self._issue = None
 
     def arguments(self, progress: ProgressView) -> Arguments:
         """What a report is given."""
@@ -226,16 +272,33 @@ class RuleRun:
             self._issue.steps_met += 1
             return []
         finding = make_finding(met, self.configuration, moment, order, self._last_healthy)
+        if self.configuration.loop.on_finding == "continue":
+            self._issue = Issue(finding, moment.step)
+            self._before = [issue for issue in self._before if issue.finding.id != finding.id]
+        if not self._new(finding):
+            return []
         self.findings += 1
         if self.first_finding is None:
             self.first_finding = finding
-        if self.configuration.loop.on_finding == "continue":
-            self._issue = Issue(finding, moment.step)
         return [finding]
 
-    def _clear(self) -> list[Finding]:
-        issue, self._issue = self._issue, None
-        if issue is None:
-            return []
-        update: dict[str, Any] = {"event": "cleared", "last_step": issue.last_step, "steps_met": issue.steps_met}
-        return [issue.finding.model_copy(update=update)]
+    def _clear(self, step: float = math.inf) -> list[Finding]:
+        """Close the open issue, and those from before training went back that began at this step or earlier."""
+        over = [issue for issue in self._before if issue.finding.step <= step]
+        self._before = [issue for issue in self._before if issue.finding.step > step]
+        if self._issue is not None:
+            over.append(self._issue)
+            self._issue = None
+        return [finding for finding in map(_cleared, over) if self._new(finding)]
+
+    def _new(self, finding: Finding) -> bool:
+        """Whether this was not told before training went back; remembers that it is told now."""
+        key = (finding.id, finding.event)
+        known = key in self._told
+        self._told.add(key)
+        return not known
+
+
+def _cleared(issue: Issue) -> Finding:
+    update: dict[str, Any] = {"event": "cleared", "last_step": issue.last_step, "steps_met": issue.steps_met}
+    return issue.finding.model_copy(update=update)

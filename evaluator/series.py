@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -9,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evaluator.modes import Mode
-from evaluator.needs import Accumulator, Measure, Partner, Selection, StateArrays
-from evaluator.segments import Bools, Floats
+from evaluator.needs import Accumulator, Measure, OtherTrial, Partner, Selection, StateArrays
+from evaluator.segments import Array, Bools
 from evaluator.window import Column, Row, State, Window
 
 Codes = NDArray[np.int8]
@@ -35,7 +36,7 @@ class RowPart:
     """What one file adds to a row: columns, values (one per column, or a row of `width`), and modes."""
 
     columns: Indices
-    values: Floats
+    values: Array
     codes: Codes
 
 
@@ -52,6 +53,8 @@ class Series:
         self.columns: list[Column] = []
         self.index: dict[tuple[str, str], int] = {}
         self.states: dict[Accumulator, StateArrays] = {}
+        self.failures: dict[Accumulator, str] = {}
+        """States that could not be folded further, with the traceback."""
         self.last_row: Row | None = None
         self.without_value: dict[str, set[str]] = {}
         """Why selected tensors had no value -> their names (the first few)."""
@@ -59,7 +62,7 @@ class Series:
         self._keep_steps = 0
         self._first = 0
         self._count = 0
-        self._values = np.empty((0, 0, *self._width()))
+        self._values: Array = key.measure.room(0, 0)
         self._codes: Codes = np.empty((0, 0), np.int8)
         self._steps: Indices = np.empty(0, np.int64)
 
@@ -85,7 +88,7 @@ class Series:
         """Add the row of a step."""
         self._make_room()
         at = self._first + self._count
-        self._values[at] = np.nan
+        self._values[at] = None if self.key.measure.ragged else np.nan
         self._codes[at] = 0
         self._steps[at] = step
         for part in parts:
@@ -94,16 +97,17 @@ class Series:
         self._count += 1
         self.last_row = Row(self._values[at], self._codes[at], step, self.columns)
         for accumulator, state in self.states.items():
-            self.states[accumulator] = accumulator.add(state, self.last_row)
+            try:
+                with np.errstate(all="ignore"):
+                    self.states[accumulator] = accumulator.add(state, self.last_row)
+            except Exception:  # noqa: BLE001 - a rule's own function may raise anything; only that rule ends
+                self.failures[accumulator] = traceback.format_exc()
 
-    def forget_from(self, step: int) -> None:
-        """Training went back to this step: drop the rows from it on, and what was folded from them."""
-        live = self._steps[self._first : self._first + self._count]
-        dropped = int((live >= step).sum())
-        if dropped:
-            self._count -= dropped
-            self.last_row = None
-            self.states = {accumulator: accumulator.start() for accumulator in self.states}
+    def forget(self) -> None:
+        """All steps come anew: drop the rows, and what was folded from them; columns stay."""
+        self._first = self._count = 0
+        self.last_row = None
+        self.states = {accumulator: accumulator.start() for accumulator in self.states}
 
     def window(self, rows: int, steps: int) -> Window:
         """The last rows, as many as were asked for and are there."""
@@ -113,21 +117,19 @@ class Series:
         start = end - min(rows, self._count)
         if steps:
             start = min(start, self._reaching_back(steps))
-        return Window(self._values[start:end], self._codes[start:end], self._steps[start:end], self.columns)
+        other = self.key.partner.path if isinstance(self.key.partner, OtherTrial) else ""
+        return Window(self._values[start:end], self._codes[start:end], self._steps[start:end], self.columns, other)
 
     def state(self, accumulator: Accumulator) -> State:
         """What was folded so far."""
         if self.last_row is None:
             self.last_row = Row(
-                np.full((len(self.columns), *self._width()), np.nan),
+                self.key.measure.room(len(self.columns)),
                 np.zeros(len(self.columns), np.int8),
                 -1,
                 self.columns,
             )
         return State(self.states[accumulator], self.last_row)
-
-    def _width(self) -> tuple[int, ...]:
-        return () if self.key.measure.width == 1 else (self.key.measure.width,)
 
     def _reaching_back(self, steps: int) -> int:
         """The first row that a window of the last `steps` steps needs."""
@@ -176,7 +178,7 @@ class Series:
         rows = max(LEAST_ROWS, 2 * self._count)
         width = max(len(self.columns), columns)
         old = slice(self._first, self._first + self._count)
-        values = np.full((rows, width, *self._width()), np.nan)
+        values = self.key.measure.room(rows, width)
         codes: Codes = np.zeros((rows, width), np.int8)
         steps: Indices = np.zeros(rows, np.int64)
         values[: self._count, :columns] = self._values[old]

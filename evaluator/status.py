@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
 from pydantic import AliasChoices, BeforeValidator, ConfigDict, Field
@@ -210,14 +209,3 @@ def schema(kind: Literal["status", "finding"]) -> dict[str, Any]:
     model: type[OutputModel] = JobStatus if kind == "status" else findings.Finding
     made = model.model_json_schema(mode="serialization")
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **made}
-
-
-def write_schemas(folder: Path) -> list[Path]:
-    """Write both schemas into a folder; gives the files."""
-    written = []
-    kinds: tuple[Literal["status", "finding"], ...] = ("status", "finding")
-    for kind in kinds:
-        path = folder / f"{kind}.schema.json"
-        path.write_bytes(strict_json.dumps(schema(kind), pretty=True) + b"\n")
-        written.append(path)
-    return written

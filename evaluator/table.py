@@ -37,10 +37,30 @@ def print_verdicts(status: JobStatus, console: Console, output: str = "") -> Non
         console.print(_text(f"{rule.RuleConfigurationName}: {_detail(rule)}"), soft_wrap=True)
     for reason, names in _by_reason(status).items():
         console.print(_text(f"not applicable: {', '.join(names)}: {reason}", "dim"), soft_wrap=True)
+    for line in _what_was_missing(status):
+        console.print(_text(line, "yellow"), soft_wrap=True)
     for note in status.job.notes:
         console.print(_text(f"note: {note}", "yellow"), soft_wrap=True)
     if output:
         console.print(_text(f"files: {output}"), soft_wrap=True)
+
+
+def _what_was_missing(status: JobStatus) -> list[str]:
+    """Workers and files that the verdicts are without."""
+    steps, workers = status.job.steps, status.job.workers
+    lines = []
+    if workers.silent:
+        of = f" of {workers.expected} expected" if workers.expected else ""
+        lines.append(f"silent workers: {', '.join(workers.silent)} ({workers.seen}{of} wrote)")
+    elif workers.expected and workers.seen < workers.expected:
+        lines.append(f"silent workers: {workers.seen} of {workers.expected} expected wrote")
+    if steps.partial:
+        lines.append(f"incomplete: {_counted(steps.partial)} without some worker's file")
+    if steps.unreadable:
+        lines.append(f"unreadable: something at {_counted(steps.unreadable)}")
+    if steps.late_files:
+        lines.append(f"late: {steps.late_files} files came after their step was taken")
+    return lines
 
 
 def _by_reason(status: JobStatus) -> dict[str, list[str]]:

@@ -146,8 +146,8 @@ class ExampleResult:
 
     @property
     def failed(self) -> bool:
-        """Whether the rule raised."""
-        return (self.status.DebugRuleEvaluationStatuses[0].StatusDetails or "").startswith("InternalServerError")
+        """Whether a rule raised."""
+        return any((rule.StatusDetails or "").startswith("InternalServerError") for rule in self.status.rules)
 
     @property
     def why(self) -> str:

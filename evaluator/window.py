@@ -34,6 +34,8 @@ class Met:
             (met and judged columns) stand for what the finding will name.
         each: details that differ per column, one value per met column; a finding has those of the column it names.
         modes: per met column the mode of the value that met it, where that need not be the newest one.
+        last_healthy: the last step without the issue, where the condition knows it better than as the last step that
+            was judged and not met; -1: there was none.
     """
 
     columns: NDArray[np.int64]
@@ -46,6 +48,7 @@ class Met:
     window: Window | State | ProgressView | None = None
     each: Mapping[str, Array] = field(default_factory=dict)
     modes: NDArray[np.int8] | None = None
+    last_healthy: int | None = None
 
     def only(self, lasting: Bools) -> Met:
         """The same for some of the met columns."""
@@ -89,6 +92,7 @@ class _Meets:
         details: Mapping[str, Any] | None = None,
         each: Mapping[str, Array] | None = None,
         modes: NDArray[np.int8] | None = None,
+        last_healthy: int | None = None,
     ) -> Met:
         """The columns of `mask` met the condition; `measured` (per column) is by default the newest value.
 
@@ -100,7 +104,7 @@ class _Meets:
         own = {name: array[which] for name, array in (each or {}).items()}
         values = self._newest() if measured is None else np.asarray(measured, dtype=np.float64)
         judged = int(self._judged().sum()) if of is None else of
-        return Met(which, values[which], limit, judged, message, details or {}, self, own, modes)  # type: ignore[arg-type]
+        return Met(which, values[which], limit, judged, message, details or {}, self, own, modes, last_healthy)  # type: ignore[arg-type]
 
     def _newest(self) -> Floats:
         raise TypeError(f"{type(self).__name__} has no single newest value per column; pass measured=")
@@ -124,6 +128,8 @@ class Window(_Meets):
     modes: NDArray[np.int8]
     steps: NDArray[np.int64]
     columns: Sequence[Column]
+    other_trial: str = ""
+    """The path of the trial that the values were compared with."""
 
     @property
     def saved(self) -> Bools:
@@ -153,7 +159,8 @@ class Window(_Meets):
 class Row:
     """What one step adds to a state: values and modes per column (0 = not saved), the step."""
 
-    values: Floats
+    values: Array
+    """(columns[, width]); of a ragged measure (columns,), each an array of its own shape, None where not saved."""
     modes: NDArray[np.int8]
     step: int
     columns: Sequence[Column]
@@ -192,7 +199,8 @@ class ProgressView(_Meets):
     """How far each worker is. Columns have an empty tensor name.
 
     Shapes:
-        last_step, steps: int64 (workers,); silent, gap: float64 (workers,) in seconds.
+        last_step, steps, behind, rhythm: int64 (workers,); silent, gap: float64 (workers,) in seconds; pauses: float64
+        (pauses,) in seconds.
     """
 
     columns: Sequence[Column]
@@ -203,7 +211,17 @@ class ProgressView(_Meets):
     gap: Floats
     """Seconds between the worker's newest file and the one before; NaN with fewer than two."""
     ended: bool
-    """Whether the run is known to have ended."""
+    """Whether nothing more is read."""
+    complete: bool = False
+    """Whether the run itself is taken to have ended, so that nothing is missing only because it is not there yet."""
+    behind: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    """Steps that others saved since the worker's newest one, in the modes in which the worker saves."""
+    rhythm: NDArray[np.int64] = field(default_factory=lambda: np.ones(0, np.int64))
+    """The most such steps from one of the worker's to its next; 1 where it saves all of them."""
+    pauses: Floats = field(default_factory=lambda: np.zeros(0))
+    """Seconds in which nothing came from any worker, from one step to the next: the last ones, newest last."""
+    expected: int | None = None
+    """How many workers save, by the collection files."""
 
 
 def grown(array: Array, columns: int, fill: float) -> Array:

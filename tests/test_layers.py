@@ -15,14 +15,15 @@ LAYERS: tuple[set[str], ...] = (
     # Parts (a module or a package of evaluator, or the other package), lowest layer first.
     # A part imports parts of lower layers only, never its neighbours.
     {"errors"},
-    {"clock", "modes"},
+    {"clock", "modes", "user_rules.environment"},
     {"strict_json", "formats", "storage", "segments"},
     {"logs", "reductions", "sources", "writer"},
     {"needs"},
     {"window"},
     {"series", "progress", "rule", "trial"},
     {"plan", "finding", "builtin_rules"},
-    {"registry", "engine", "status"},
+    {"registry", "engine", "status", "story", "user_rules"},
+    {"resuming"},
     {"outcome", "config", "other_trials"},
     {"sinks", "table", "recording", "sagemaker"},
     {"output_folder", "rule_run"},
@@ -39,7 +40,7 @@ ALLOWED: dict[str, set[str]] = {
 }
 
 MAY_TELL_TIME = {"clock"}
-MAY_READ_ENVIRONMENT = {"config", "cli", "__main__"}
+MAY_READ_ENVIRONMENT = {"config", "cli", "__main__", "user_rules.environment"}
 
 NEVER_AT_IMPORT = ("google.protobuf", "torch", "tensorflow", "mxnet", "xgboost", "boto3", "botocore", "s3fs")
 """Heavy, or optional: a function that needs one imports it itself."""

@@ -342,6 +342,20 @@ def test_the_end_of_the_watched_process_ends_the_run(pair: SavedRun, clock: Scri
 # signals
 
 
+@pytest.mark.parametrize("following", [False, True])
+def test_steps_that_were_only_read_ahead_do_not_count(run: SavedRun, following: bool):
+    """A job over 90 steps that ended at step 3 said: complete 9, last 8; the same job, following: complete 3."""
+    for step in range(90):
+        run.save(step, values={"x": np.full(2**17, 1.0)})
+    run.end()
+    job = Watching(run, following=following)
+    job.evaluation.active[:] = job.evaluation.active[:2]
+    job.after_step = lambda step: setattr(job.evaluation, "_active", []) if step == 3 else None
+    because = job.follow() if following else job.read_once()
+
+    assert (because, job.trial.counts.complete, job.trial.counts.last) == ("all_rules_ended", 4, 3)
+
+
 def test_draining_takes_what_is_saved(pair: SavedRun, clock: ScriptedClock):
     job = Watching(pair)
 
@@ -473,7 +487,7 @@ def test_a_file_from_the_future_is_not_waited_for_longer(run: SavedRun, clock: S
 # training that goes back
 
 
-def test_training_that_goes_back_is_judged_again_from_there(run: SavedRun, clock: ScriptedClock):
+def test_training_that_goes_back_is_judged_anew(run: SavedRun, clock: ScriptedClock):
     for step in range(10):
         clock.at(step * INTERVAL, lambda step=step: run.save(step, values={"x": np.full(1, 1.0)}))  # type: ignore[misc]
     for step in range(5, 12):
@@ -484,6 +498,7 @@ def test_training_that_goes_back_is_judged_again_from_there(run: SavedRun, clock
 
     assert [(step, columns[0][2]) for step, columns in job.rows] == [
         *((step, 1.0) for step in range(10)),
+        *((step, 1.0) for step in range(5)),
         *((step, 2.0) for step in range(5, 12)),
     ]
     assert (job.trial.counts.complete, "restart at step 5" in job.trial.problems) == (12, True)

@@ -475,8 +475,8 @@ def test_a_run_that_goes_back_starts_its_states_and_windows_anew(tmp_path: Path)
         follower.save(tmp_path, step, {"w": float(step)})
         follower.poll()
 
-    assert windows.steps[3:] == [[0, 1, 2, 3], [0, 1], [0, 1, 2]]
-    assert states == [1, 2, 3, 4, 1, 2]
+    assert windows.steps[3:] == [[0, 1, 2, 3], [0], [0, 1], [0, 1, 2]]
+    assert states == [1, 2, 3, 4, 1, 2, 3]
 
 
 # progress
@@ -880,6 +880,36 @@ def test_a_condition_that_raises_ends_its_rule_alone(tmp_path: Path):
     assert "ZeroDivisionError" in str(statuses(result)["Bad"].StatusDetails)
     assert result.failed
     assert [(one.rule, one.step) for one in result.findings] == [("Small", 2)]
+
+
+def test_a_state_that_raises_ends_its_rule_alone(tmp_path: Path):
+    trial_from_series(tmp_path, {"w": [0.0, 0.0, 1.0]})
+
+    def breaks(state: dict[str, Array], row: Row) -> dict[str, Array]:
+        return {"inverse": np.array([1 // (row.step - 1)])}
+
+    bad = rule(Summary(ALL, state=Accumulator(dict, breaks)), condition=lambda _, __: None, name="Bad")
+    result = evaluate(str(tmp_path), [configured(bad), configured(WATCH)])
+
+    assert statuses(result)["Bad"].RuleEvaluationStatus == "Error"
+    assert "ZeroDivisionError" in str(statuses(result)["Bad"].StatusDetails)
+    assert [(one.rule, one.step) for one in result.findings] == [("Small", 2)]
+
+
+def test_a_ragged_measure_gives_a_state_arrays_of_any_shape(tmp_path: Path):
+    tensors: Tensors = {"v": [[1.0, 2.0], None], "w": [[3.0], [[1.0, 1.0], [2.0, 2.0]]]}
+    trial_from_series(tmp_path, tensors)
+    seen: list[list[list[float] | None]] = []
+
+    def note(state: dict[str, Array], row: Row) -> dict[str, Array]:
+        seen.append([None if array is None else array.tolist() for array in row.values])
+        return state
+
+    same = Measure(lambda values, _: values, ragged=True, each=True)
+    watch = rule(Summary(ALL, by=same, state=Accumulator(dict, note)), condition=lambda _, __: None, name="Watch")
+    evaluate(str(tmp_path), [configured(watch)])
+
+    assert seen == [[[1.0, 2.0], [3.0]], [None, [[1.0, 1.0], [2.0, 2.0]]]]
 
 
 @pytest.mark.parametrize("verdict", [True, 3, Met(np.array([7]), np.ones(1)), Met(np.array([0, 0]), np.ones(1))])

@@ -23,7 +23,6 @@ from evaluator.status import (
     details_internal,
     details_no_data,
     schema,
-    write_schemas,
 )
 from tests.sinks.made import make_finding, make_rule, make_status
 
@@ -180,11 +179,6 @@ def test_a_schema_is_one_itself_and_says_what_it_is(kind: Literal["status", "fin
 
     assert made["title"] == f"{kind.capitalize()} of rule-evaluator"
     assert made["description"]
-
-
-def test_the_schemas_in_docs_are_fresh(tmp_path: Path):
-    for made in write_schemas(tmp_path):
-        assert (DOCS / made.name).read_bytes() == made.read_bytes()
 
 
 def test_a_status_holds_a_finding_as_the_finding_file_does():

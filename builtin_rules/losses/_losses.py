@@ -2,77 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 
 import numpy as np
 
-from evaluator.rule import Column, Measure
+from builtin_rules.losses._names import REWARDS, should_rise
+from evaluator.rule import Column, Decided, Measure, Selection, Summary, Window
 from evaluator.segments import Bools, Floats, Segments
-
-RISING = frozenset(
-    {
-        "acc",
-        "accuracy",
-        "ap",
-        "auc",
-        "aucpr",
-        "auprc",
-        "auroc",
-        "bleu",
-        "cider",
-        "dice",
-        "f1",
-        "f2",
-        "fbeta",
-        "fscore",
-        "gini",
-        "hits",
-        "iou",
-        "jaccard",
-        "kappa",
-        "map",
-        "mcc",
-        "meteor",
-        "miou",
-        "mrr",
-        "ndcg",
-        "pearson",
-        "pre",
-        "precision",
-        "psnr",
-        "r2",
-        "recall",
-        "reward",
-        "rouge",
-        "score",
-        "sensitivity",
-        "spearman",
-        "specificity",
-        "ssim",
-    }
-)
-"""Words in the names of metrics that are better when they are larger."""
-FALLING = frozenset({"loss", "losses", "error", "err", "nll", "perplexity"})
-"""Words that make a loss of any name: `dice_loss`, `error`."""
-
-_SEPARATORS = re.compile(r"[^A-Za-z0-9]+")
-_CAMEL = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
-
-
-@lru_cache(maxsize=4096)
-def should_rise(name: str) -> bool:
-    """Whether a metric of this name is better when it is larger, so that it must not be judged as a loss.
-
-    Our choice, by the words in the name, because nothing else that is saved tells. XGBoost's `auc`, `map@5` and `ndcg-`
-    are among them. (SageMaker left only auc and map out of a run's losses; user report 28.)
-    """
-    words: set[str] = set()
-    for part in _SEPARATORS.split(name):
-        words |= {part.lower(), part.rstrip("0123456789").lower()}
-        words |= {word.lower() for word in _CAMEL.findall(part)}
-    return not words & FALLING and bool(words & RISING)
 
 
 def falling(columns: Sequence[Column]) -> Bools:
@@ -100,3 +36,15 @@ def scalar_in_reductions(saved: Mapping[str, Floats]) -> Floats:
 
 LOSS = Measure(loss_and_size, width=2, kinds="fiub", reductions=("min", "max"), from_reductions=scalar_in_reductions)
 """Value and size of a loss. Only scalars count: the collection `losses` may also hold what a loss was computed of."""
+
+REINFORCED = Summary(Selection(regexes=(REWARDS,)), by=LOSS, triggers=False)
+"""The rewards of a run; their columns tell whether there are any."""
+
+
+def reinforced(rewards: Window) -> Decided:
+    """Why the losses of such a run are not judged.
+
+    Our choice: in reinforcement learning the data change with the policy, so a loss that rises or stands still says
+    nothing about whether it learns.
+    """
+    return Decided(f"a reward is logged ({rewards.columns[0].tensor}), so a loss need not fall")

@@ -1,25 +1,48 @@
-"""Fires when a loss has not fallen enough since `num_steps` steps ago.
+"""Fires when a loss has not fallen enough since `num_steps` steps ago, or (method `trend`) has never fallen at all.
 
 At most every `num_steps` steps, compares the newest value of every loss with the newest one saved at least `num_steps`
 steps before it: it must be lower by `diff_percent`, or higher by no more than `increase_threshold_percent`.
 
+Method `trend` (recommended) compares levels instead: the mean of the last tenth of the values, of 5 at least and 100
+at most. A training loss no level of which was ever lower than the first one by `fall_percent` does not decrease; that
+is judged after `points` values, and at the end of the run after `points_at_end`. Where a whole loss is logged that is
+judged, else the sum of the parts of each split.
+
 Quiet when: nothing was saved `num_steps` steps before; a tensor has more than one element; or a metric should rise
-(accuracy, auc, map, ndcg, ...), by its name: those are left out, and named in the finding's details.
+(accuracy, auc, map, ndcg, ...), by its name: those are left out, and named in the finding's details. By `trend` also
+when the loss was lower once, is NaN or infinite (see NonFinite), or a reward is logged.
 Source: SageMaker Debugger's list of built-in rules, "LossNotDecreasing". Our choices: a loss that rose a little is
 tolerated although one that fell a little is not (`enough`), NaN is no decrease (`enough`), steps are counted as global
-steps also of one mode, and a TRAIN loss is compared with no EVAL loss (`newest_and_earlier`).
+steps also of one mode, and a TRAIN loss is compared with no EVAL loss (`newest_and_earlier`). Method `trend` is ours,
+its numbers chosen on labelled logs of public training runs (docs/detection.md): `never_fell`, `long_enough`.
 """
 
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from builtin_rules._selecting import Patterns
-from builtin_rules.losses._losses import LOSS, falling, left_out
+from builtin_rules.losses._levels import LEVELS
+from builtin_rules.losses._losses import LOSS, REINFORCED, falling, left_out
+from builtin_rules.losses._never_fell import never_fell
 from evaluator.modes import Mode
-from evaluator.rule import Example, Met, NotYet, Rule, RuleParameters, Selection, Summary, Verdict, Window
+from evaluator.rule import (
+    TRAINING,
+    Example,
+    Met,
+    Need,
+    NotYet,
+    Progress,
+    Recommended,
+    Rule,
+    RuleParameters,
+    Selection,
+    Summary,
+    Verdict,
+    Window,
+)
 from evaluator.segments import Bools, Floats
 
 Rows = NDArray[np.int64]
@@ -43,6 +66,28 @@ class Parameters(RuleParameters):
     mode: Literal["EVAL", "TRAIN", "GLOBAL"] = Field(
         "GLOBAL", description="Judges values saved in this mode; GLOBAL: in any mode."
     )
+    method: Literal["sagemaker", "trend"] = Field(
+        "sagemaker",
+        description="sagemaker: against the value `num_steps` before; trend: against the first level, with mode "
+        "GLOBAL only losses of training. Ours, not SageMaker's.",
+    )
+    fall_percent: float = Field(
+        2.0,
+        gt=0,
+        lt=100,
+        description="By trend: fires when the level was never lower than the first by this much; noise of levels stays "
+        "below. Ours, not SageMaker's.",
+    )
+    points: int = Field(
+        200,
+        ge=10,
+        description="By trend: judged after so many values; slow starts are over by then. Ours, not SageMaker's.",
+    )
+    points_at_end: int = Field(
+        20,
+        ge=5,
+        description="By trend: at the end judged after so many; fewer are noise. Ours, not SageMaker's.",
+    )
 
     @model_validator(mode="after")
     def _names_something(self) -> Self:
@@ -58,10 +103,30 @@ class Parameters(RuleParameters):
         return Selection(collections=(*losses, *(self.collection_names or ())), regexes=self.tensor_regex or ())
 
 
-def needs(parameters: Parameters) -> list[Summary]:
-    """The losses, as far back as they are compared."""
+def needs(parameters: Parameters) -> list[Need]:
+    """The losses, as far back as they are compared; by trend their levels, the rewards, and whether the run is over."""
     modes = None if parameters.mode == "GLOBAL" else frozenset({Mode[parameters.mode]})
-    return [Summary(parameters.selection, by=LOSS, modes=modes, steps=parameters.num_steps)]
+    if parameters.method == "sagemaker":
+        return [Summary(parameters.selection, by=LOSS, modes=modes, steps=parameters.num_steps)]
+    levels = Summary(parameters.selection, by=LOSS, modes=modes or TRAINING, state=LEVELS)
+    return [levels, REINFORCED, Progress(triggers=False, times=False)]
+
+
+def does_not_decrease(*needed: Any) -> Verdict:
+    """By the method asked for, which also decides what was needed."""
+    parameters: Parameters = needed[-1]
+    if parameters.method == "sagemaker":
+        return does_not_fall(needed[0], parameters)
+    losses, rewards, progress = needed[:-1]
+    return never_fell(
+        losses,
+        rewards,
+        progress,
+        evaluation=parameters.mode == "EVAL",
+        fall_percent=parameters.fall_percent,
+        points=parameters.points,
+        points_at_end=parameters.points_at_end,
+    )
 
 
 def newest_and_earlier(usable: Bools, steps: Rows, num_steps: int) -> tuple[Rows, Rows, Bools]:
@@ -169,8 +234,18 @@ RULE = Rule(
     severity="warning",
     parameters=Parameters,
     requires=needs,
-    condition=does_not_fall,
-    every=lambda parameters: parameters.num_steps,
+    condition=does_not_decrease,
+    every=lambda parameters: parameters.num_steps if parameters.method == "sagemaker" else 1,
+    at=frozenset({"step", "end"}),
+    precedence=70,
+    recommended={
+        "method": Recommended(
+            "trend",
+            "a run that has converged is healthy and stands still, so no percentage tells how much a loss must fall in "
+            "a few steps",
+            unless=("num_steps", "diff_percent", "increase_threshold_percent"),
+        )
+    },
     examples=(
         Example(
             "as low as ten steps ago",
@@ -191,6 +266,20 @@ RULE = Rule(
             met_at=10,
             tensor="train-rmse",
         ),
+        Example("as high at the end as at the start", {"loss": [2.3, 2.31] * 12}, met_at=23),
+        Example("not lower after many values", {"loss": [2.3, 2.31] * 120}, met_at=199),
+        Example("falling, then standing still", {"loss": [2.3, 2.0, 1.5, 1.0, 1.0, *[0.9] * 300]}),
+        Example("standing still, but few values", {"loss": [2.3] * 19}),
+        Example(
+            "logged at the beginning only",
+            {"loss": [2.3] * 25 + [None] * 30, "other": [1 / (1 + n) for n in range(55)]},
+        ),
+        Example("NaN from the first step on (see NonFinite)", {"loss": [float("nan")] * 25}),
+        Example(
+            "falling on one of two workers",
+            workers={"worker_0": {"loss": [2.3] * 25}, "worker_1": {"loss": [2.3 - n / 100 for n in range(25)]}},
+        ),
+        Example("a reward is logged", {"loss": [2.3] * 25, "reward": [float(n) for n in range(25)]}),
         Example("falling", {"loss": [1.0, 0.9, 0.8]}, steps=[0, 10, 20], parameters=OLD),
         Example("rising a little", {"loss": [1.0, 1.04]}, steps=[0, 10], parameters=OLD),
         Example("metrics that should rise", {"accuracy": [0.5, 0.5, 0.6]}, steps=[0, 10, 20], parameters=OLD),

@@ -42,6 +42,14 @@ class Parameters(RequiredTensors):
     rtol: float = Field(1e-5, ge=0, description="Relative tolerance, as of numpy.allclose.")
     atol: float = Field(1e-8, ge=0, description="Absolute tolerance, as of numpy.allclose.")
     equal_nan: bool = Field(False, description="Whether two NaN are the same.")
+    moved_before: bool = Field(
+        False, description="Only tensors that have changed before are judged. Ours, not SageMaker's."
+    )
+    times: float = Field(
+        0.0,
+        ge=0,
+        description="Fires only above this many times as many as were the same in a row before. Ours, not SageMaker's.",
+    )
     modes: frozenset[Mode] = Field(
         TRAINING, min_length=1, description="Only values saved in these modes are compared. Ours, not SageMaker's."
     )
@@ -72,16 +80,24 @@ def same_as_before(segments: Segments, before: Segments, *, rtol: float, atol: f
 
 def start() -> dict[str, Array]:
     """No value was compared yet."""
-    return {"compared": np.zeros(0, np.int64), "same": np.zeros(0, np.int64)}
+    return {name: np.zeros(0, np.int64) for name in ("compared", "same", "moved", "longest")}
 
 
 def add(state: dict[str, Array], row: Row) -> dict[str, Array]:
-    """Per column how many values were compared with the one before, and how many in a row were the same up to now."""
+    """Per column what the comparisons of its values with the ones before have come to.
+
+    compared: how many there were; same: how many in a row were the same up to now; moved: how many were not; longest:
+    how many in a row were the same at most, before one that was not.
+    """
     columns = len(row.values)
-    compared = grown(state["compared"], columns, 0).astype(np.int64) + row.saved
-    same = grown(state["same"], columns, 0).astype(np.int64)
-    same = np.where(row.saved, np.where(row.values == 1, same + 1, 0), same)
-    return {"compared": compared, "same": same}
+    compared, same, moved, longest = (grown(state[name], columns, 0) for name in state)
+    differs = row.saved & (row.values != 1)
+    return {
+        "compared": compared + row.saved,
+        "same": np.where(differs, 0, same + row.saved),
+        "moved": moved + differs,
+        "longest": np.where(differs, np.maximum(longest, same), longest),
+    }
 
 
 RUNS = Accumulator(start, add)
@@ -102,13 +118,16 @@ def stands_still(tensors: State, parameters: Parameters) -> Verdict:
     if most < parameters.num_steps:
         return NotYet(f"no tensor has more than {most} of {parameters.num_steps} saved values so far")
     unchanged = tensors["same"] + 1
-    still = saved & (unchanged >= parameters.num_steps)
+    limit = np.maximum(parameters.num_steps, parameters.times * tensors["longest"] + 1)
+    still = saved & (unchanged >= limit)
+    if parameters.moved_before:
+        still &= tensors["moved"] > 0
     if not still.any():
         return None
     return tensors.met(
         still,
         measured=unchanged,
-        limit=parameters.num_steps,
+        limit=limit,
         of=int((points >= parameters.num_steps).sum()),
         message="the same value {measured} saved steps in a row, in {tensors} of {of} tensors",
     )
@@ -129,24 +148,69 @@ RULE = Rule(
     recommended={
         "collection_names": Recommended(
             ("weights",), "weights that do not move are not trained; others may stand still", unless=("tensor_regex",)
-        )
+        ),
+        "num_steps": Recommended(
+            10, "weights stand still while a loss scale is found, and at the end of many schedules of the learning rate"
+        ),
+        "rtol": Recommended(0.0, "weights of a run that has converged move by less than 1e-5 of their size"),
+        "atol": Recommended(0.0, "the same"),
+        "moved_before": Recommended(
+            True, "weights that never move are frozen by intent, or else NotLearning finds that their gradients arrive"
+        ),
+        "times": Recommended(2.0, "updates from gradients that are accumulated leave weights as they are in between"),
     },
     examples=(
-        Example("three in a row", {"w": [[1.0, 2.0], [1.1, 2.0], [1.1, 2.0], [1.1, 2.0]]}, met_at=3),
-        Example("one of two", {"v": [1.0, 2.0, 3.0], "w": [ONES, ONES, ONES]}, met_at=2, tensor="w"),
-        Example("steps between do not matter", {"w": [1.0, None, 1.0, None, 1.0]}, steps=[0, 5, 10, 11, 90], met_at=90),
-        Example("history before the first judged step", {"w": [1.0] * 4}, parameters={"start_step": 2}, met_at=2),
-        Example("NaN may be the same", {"w": [float("nan")] * 3}, parameters={"equal_nan": "true"}, met_at=2),
+        Example(
+            "three in a row",
+            {"w": [[1.0, 2.0], [1.1, 2.0], [1.1, 2.0], [1.1, 2.0]]},
+            parameters=SAGEMAKER,
+            met_at=3,
+        ),
+        Example(
+            "one of two",
+            {"v": [1.0, 2.0, 3.0], "w": [ONES, ONES, ONES]},
+            parameters=SAGEMAKER,
+            met_at=2,
+            tensor="w",
+        ),
+        Example(
+            "steps between do not matter",
+            {"w": [1.0, None, 1.0, None, 1.0]},
+            steps=[0, 5, 10, 11, 90],
+            parameters=SAGEMAKER,
+            met_at=90,
+        ),
+        Example(
+            "history before the first judged step",
+            {"w": [1.0] * 4},
+            parameters={**SAGEMAKER, "start_step": 2},
+            met_at=2,
+        ),
+        Example(
+            "NaN may be the same",
+            {"w": [float("nan")] * 3},
+            parameters={**SAGEMAKER, "equal_nan": "true"},
+            met_at=2,
+        ),
+        Example("it stopped moving", {"w": [1.0, 1.1, *[1.2] * 10]}, met_at=11),
+        Example(
+            "longer than between updates before",
+            {"w": [*[1.0] * 8, *[1.1] * 8, *[1.2] * 16]},
+            met_at=30,
+        ),
         Example("two of three", {"w": [1.0, 1.0]}, parameters=SAGEMAKER),
         Example("one step", {"w": [1.0]}),
         Example("always moving, a little or at tiny scale", {"v": [1.0, 1.001, 1.002], "w": [1e-3, 2e-3, 3e-3]}),
-        Example("moving back and forth", {"w": [1e30, 2e30, 1e30, 2e30]}),
-        Example("NaN is never the same", {"w": [float("nan")] * 4}),
-        Example("another shape is another value", {"w": [[1.0, 1.0], [1.0, 1.0], [1.0], [1.0]]}),
+        Example("moving back and forth", {"w": [1e30, 2e30, 1e30, 2e30]}, parameters=SAGEMAKER),
+        Example("NaN is never the same", {"w": [float("nan")] * 4}, parameters=SAGEMAKER),
+        Example("another shape is another value", {"w": [[1.0, 1.0], [1.0, 1.0], [1.0], [1.0]]}, parameters=SAGEMAKER),
+        Example("frozen", {"w": [1.0] * 30}),
+        Example("converged", {"w": [1.0 + 1e-7 * step for step in range(30)]}),
         Example(
             "standing still during evaluation",
             {"w": [1.0, 2.0, 2.0, 2.0, 3.0]},
             modes=["TRAIN", "TRAIN", "EVAL", "EVAL", "TRAIN"],
+            parameters=SAGEMAKER,
         ),
     ),
 )

@@ -13,9 +13,20 @@ steps where there are any, else GLOBAL ones, and weights legitimately stand stil
 import numpy as np
 from pydantic import Field
 
+from builtin_rules.weights._updates import UPDATE
 from evaluator.modes import Mode
-from evaluator.rule import TRAINING, Example, Measure, Met, Previous, Rule, RuleParameters, Summary, Window
-from evaluator.segments import Array, Floats, Segments
+from evaluator.rule import (
+    TRAINING,
+    Example,
+    Met,
+    Previous,
+    Recommended,
+    Rule,
+    RuleParameters,
+    Summary,
+    Window,
+)
+from evaluator.segments import Floats
 
 
 class Parameters(RuleParameters):
@@ -32,25 +43,20 @@ class Parameters(RuleParameters):
     )
 
 
-def update_ratio(segments: Segments, before: Segments, *, epsilon: float) -> Floats:
-    """Mean |W - W before| / (mean |W before| + epsilon), accumulated in double precision.
+def update_ratio(change: Floats, size: Floats, epsilon: float) -> Floats:
+    """Mean |W - W before| / (mean |W before| + epsilon).
 
     Our choice: means of magnitudes, so that the ratio does not depend on the size of the tensor, and few large elements
     weigh less than in a ratio of norms.
     """
-    now, then = _wide(segments.flat), _wide(before.flat)
-    return segments.mean(np.abs(now - then)) / (segments.mean(np.abs(then)) + epsilon)
-
-
-def needs(parameters: Parameters) -> list[Summary]:
-    """The ratio of each weight to an earlier value of it."""
-    measure = Measure(update_ratio, (("epsilon", parameters.epsilon),), kinds="fc")
-    return [Summary("weights", by=measure, modes=parameters.modes, partner=Previous(parameters.num_steps))]
+    ratio: Floats = change / (size + epsilon)
+    return ratio
 
 
 def is_off(weights: Window, parameters: Parameters) -> Met | None:
-    """weights: (1, columns), the ratio at this step. NaN is neither large nor small, so it is quiet."""
-    ratio = weights.values[-1]
+    """weights: (1, columns, 2), change and size at this step. NaN is neither large nor small, so it is quiet."""
+    change, size = weights.values[-1].T
+    ratio = update_ratio(change, size, parameters.epsilon)
     large = weights.saved[-1] & (ratio > parameters.large_threshold)
     small = weights.saved[-1] & (ratio < parameters.small_threshold)
     off = large | small
@@ -59,31 +65,53 @@ def is_off(weights: Window, parameters: Parameters) -> Met | None:
     limit = np.where(large, parameters.large_threshold, parameters.small_threshold)
     each = {"update": np.where(large, "too large", "too small")}
     message = "one update changed the weights by {measured} of their size, beyond {limit}, in {tensors} of {of} tensors"
-    return weights.met(off, limit=limit, each=each, message=message)
-
-
-def _wide(values: Array) -> Array:
-    return values.astype(np.float32) if values.dtype == np.float16 else values
+    return weights.met(off, measured=ratio, limit=limit, each=each, message=message)
 
 
 RULE = Rule(
     name="WeightUpdateRatio",
     severity="warning",
     parameters=Parameters,
-    requires=needs,
+    requires=lambda parameters: [
+        Summary("weights", by=UPDATE, modes=parameters.modes, partner=Previous(parameters.num_steps))
+    ],
     condition=is_off,
+    # what is wrong with a layer after such an update follows from it
+    precedence=20,
+    recommended={
+        "large_threshold": Recommended(
+            5.0, "healthy weights did not double between two saved steps, apart from those that start at zero"
+        ),
+        "epsilon": Recommended(
+            0.02,
+            "a weight that starts at zero, or near it, is made by its first updates and not changed too much by them",
+        ),
+        "small_threshold": Recommended(
+            0.0,
+            "weights stand still between accumulated updates, after skipped ones and when they are frozen; NotLearning "
+            "tells those apart from weights that should move",
+        ),
+    },
     examples=(
         Example("an update far larger than the weight", {"w": [[0.1, 0.1], [5.0, -5.0]]}, met_at=1),
-        Example("no update at all", {"v": [1.0, 1.1], "w": [1.0, 1.0]}, met_at=1, tensor="w"),
+        Example(
+            "no update at all",
+            {"v": [1.0, 1.1], "w": [1.0, 1.0]},
+            parameters={"parameter_set": "sagemaker"},
+            met_at=1,
+            tensor="w",
+        ),
         Example(
             "too small over ten steps",
             {"w": [1.0, 1.0 + 1e-9, 1.0 + 2e-9]},
             steps=[0, 5, 10],
-            parameters={"num_steps": 10},
+            parameters={"num_steps": 10, "small_threshold": 1e-8},
             met_at=5,
         ),
         Example("infinite", {"w": [1.0, float("inf")]}, met_at=1),
         Example("healthy", {"w": [[1.0, 2.0], [1.01, 1.99], [1.02, 1.98]]}),
+        Example("made by its first updates", {"lora_B": [[0.0, 0.0], [1e-3, -1e-3], [5e-3, -4e-3]]}),
+        Example("updates are accumulated", {"w": [1.0, 1.0, 1.0, 1.1, 1.1, 1.1]}),
         Example("one step", {"w": [1.0]}),
         Example("too far apart to be compared", {"w": [1.0, 1.0]}, steps=[0, 50], parameters={"num_steps": 10}),
         Example("tiny and huge scales", {"v": [1e-6, 1.01e-6], "w": [1e300, 1.01e300]}),

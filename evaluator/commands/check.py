@@ -64,7 +64,7 @@ def _exit_code(seen: Look) -> int:
     if not seen.steps or all(one.candidate and one.reason is not None for one in seen.rules):
         return NOTHING_CHECKED
     found = any(_problems(one) for one in seen.rules if not one.candidate)
-    return SOMETHING_FOUND if found or seen.problems else NOTHING_WRONG
+    return SOMETHING_FOUND if found or seen.problems or seen.incomplete else NOTHING_WRONG
 
 
 def _problems(one: RuleLook) -> list[str]:
@@ -75,6 +75,7 @@ def _problems(one: RuleLook) -> list[str]:
         f"and the rule looks back over {_history(need)}"
         for need in one.short
     ]
+    problems += one.unmatched
     if one.ignored:
         problems.append(f"ignored parameters: {', '.join(one.ignored)}")
     return problems
@@ -94,6 +95,7 @@ def _document(path: str, seen: Look, notes: tuple[str, ...]) -> dict[str, Any]:
         "not_applicable": [
             {"rule": one.configuration, "reason": one.reason} for one in seen.rules if _not_applicable(one)
         ],
+        "incomplete": seen.incomplete,
         "problems": dict(seen.problems),
         "more_problems": seen.more_problems,
         "notes": list(notes),
@@ -138,6 +140,8 @@ def _print(session: Session, path: str, seen: Look, notes: tuple[str, ...]) -> N
         session.print(Text(), shown(f"not applicable ({len(not_applicable)}), because no rule was named:", "bold"))
         for one in not_applicable:
             session.print(Padding(shown(f"{one.configuration}: {one.reason}"), (0, 0, 0, 2), expand=False))
+    for problem in seen.incomplete:
+        session.print(shown(f"problem: {problem}", "yellow"), wrap=False)
     for where, what in seen.problems.items():
         session.print(shown(f"problem: {where}: {what}", "yellow"), wrap=False)
     if seen.more_problems:
@@ -149,7 +153,7 @@ def _print(session: Session, path: str, seen: Look, notes: tuple[str, ...]) -> N
 def _print_rule(session: Session, one: RuleLook) -> None:
     problems = _problems(one)
     verdict = "" if problems else ", nothing missing" if one.due is not None else ": nothing missing"
-    due = "" if one.due is None else f": judged at {count(one.due, 'step')}"
+    due = "" if one.due is None else f": judged at {count(one.due, 'step')} at most"
     of = f" ({one.rule})" if one.rule != one.configuration else ""
     session.print(Text(), shown(f"{one.configuration}{of}{due}{verdict}", "bold"))
     for need in one.needs:

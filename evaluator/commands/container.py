@@ -88,7 +88,7 @@ def _status(session: Session, reading: ContainerReading, mistakes: Sequence[Mist
     """A status in which every rule that was asked for is in Error."""
     now = timestamp(session.clock.now())
     details = "ClientError: " + "; ".join(str(mistake) for mistake in mistakes)
-    status = JobStatus(trial=_trial(reading))
+    status = JobStatus(trial=reading.trial)
     status.job = Job(
         program=Program(version=__version__),
         started_at=now,
@@ -109,10 +109,6 @@ def _status(session: Session, reading: ContainerReading, mistakes: Sequence[Mist
         for name, rule, severity in _rules(reading)
     ]
     return status
-
-
-def _trial(reading: ContainerReading) -> str:
-    return reading.config.job.trial if reading.config is not None else ""
 
 
 def _rules(reading: ContainerReading) -> list[tuple[str, str, Severity]]:

@@ -76,11 +76,6 @@ class TensorContents:
     why: str = ""
     """Why the first unreadable value is."""
 
-    @property
-    def is_text(self) -> bool:
-        """Whether it holds text, of which there are no numbers."""
-        return "text" in self.dtypes
-
 
 @dataclass(slots=True)
 class _View:
@@ -123,6 +118,7 @@ class Contents:
         """Read the trial from its first step to its last; `tell` is given step and number of steps."""
         with np.errstate(all="ignore"):
             for step in self.trial.finish():
+                self.trial.judged(step)
                 self.steps += 1
                 self._count(step)
                 for file in step.files:

@@ -14,12 +14,12 @@ from evaluator.evaluation import Evaluation
 from evaluator.needs import OtherTrial, OtherWorker, Previous, Summary
 from evaluator.other_trials import OtherTrials
 from evaluator.plan import SeriesPart
-from evaluator.reasons import why_not_evaluated
+from evaluator.reasons import unmatched, why_not_evaluated
 from evaluator.recording import Moment
 from evaluator.rule_run import Binding, RuleRun
 from evaluator.series import Series
 from evaluator.sources.base import Source
-from evaluator.trial.completeness import Waits
+from evaluator.trial.completeness import Completeness, Waits
 from evaluator.trial.opening import open_run
 from evaluator.trial.trial import Step, Trial
 from evaluator.window import Row
@@ -56,6 +56,7 @@ class RuleLook:
     Args:
         due: steps at which the rule would be judged; None when it is not judged at steps.
         reason: why it would never be judged.
+        unmatched: parts of what it was told to look at that nothing is called by.
     """
 
     configuration: str
@@ -65,6 +66,7 @@ class RuleLook:
     due: int | None
     reason: str | None
     ignored: tuple[str, ...] = ()
+    unmatched: tuple[str, ...] = ()
 
     @property
     def short(self) -> list[NeedLook]:
@@ -89,6 +91,8 @@ class Look:
     rules: list[RuleLook]
     problems: Mapping[str, str] = field(default_factory=dict)
     more_problems: int = 0
+    incomplete: list[str] = field(default_factory=list)
+    """Steps and workers that are not whole."""
 
 
 @dataclass
@@ -127,12 +131,15 @@ class _DryRun:
         self._last_check: dict[int, int] = {}
         self._saved: dict[Series, set[tuple[str, str]]] = {}
         self._elsewhere: dict[str, set[int]] = {}
+        self._partial = 0
 
     def run(self) -> Look:
         """Look at every step."""
         steps = 0
         for step in self._trial.finish():
+            self._trial.judged(step)
             steps += 1
+            self._partial += step.completeness is Completeness.PARTIAL
             rows = self._rows(step)
             for run in self._evaluation.runs:
                 self._judge(run, Moment(step.number, updated=rows))
@@ -142,7 +149,18 @@ class _DryRun:
                 series.last_row = Row(np.empty(0), np.empty(0, np.int8), points.last, series.columns)
         counts = self._trial.counts
         rules = [self._look(run) for run in self._evaluation.runs]
-        return Look(steps, counts.first, counts.last, rules, self._trial.problems, self._trial.more_problems)
+        trial = self._trial
+        return Look(
+            steps, counts.first, counts.last, rules, trial.problems, trial.more_problems, self._incomplete(steps)
+        )
+
+    def _incomplete(self, steps: int) -> list[str]:
+        """That workers are missing, and which."""
+        if not self._partial:
+            return []
+        silent = ", ".join(self._trial.silent_workers) or "not known by name"
+        wrote = f"{len(self._trial.writers)} of {self._trial.expected_workers} workers wrote"
+        return [f"{self._partial} of {steps} steps without some worker's file; {wrote}; silent: {silent}"]
 
     def _rows(self, step: Step) -> set[Series]:
         """The series that would have a row of this step."""
@@ -207,6 +225,7 @@ class _DryRun:
             due,
             why_not_evaluated(run, self._trial) if lacking else None,
             configuration.ignored,
+            () if lacking else tuple(unmatched(run, self._trial.names)),
         )
 
     def _need(self, binding: Binding) -> NeedLook:

@@ -10,7 +10,6 @@ from evaluator.commands.base import Command, session_of, shown
 from evaluator.errors import InputError, Mistake
 from evaluator.formats.key_names import END_MARKER
 from evaluator.outcome import NOTHING_FOUND
-from evaluator.sources import detect
 from evaluator.storage import open_store
 from evaluator.trial.opening import runs_below
 
@@ -29,11 +28,11 @@ def end(
     problem = store.root_problem()
     if problem is not None:
         raise InputError([Mistake(trial, problem, "the folder of a trial")])
-    if detect(store) is None:
-        below = runs_below(store)
-        if below:
-            listed = ", ".join(f"{trial.rstrip('/')}/{folder}" for folder in below)
-            raise InputError([Mistake(trial, "is not a trial, but holds some", f"name one of them: {listed}")])
+    below = runs_below(store)
+    if below:
+        # a marker beside them would make this folder look like a trial itself
+        listed = ", ".join(f"{trial.rstrip('/')}/{folder}" for folder in below)
+        raise InputError([Mistake(trial, "is not a trial, but holds some", f"name one of them: {listed}")])
     there = store.stat(END_MARKER) is not None
     if not there:
         store.write(END_MARKER, b"")

@@ -170,5 +170,6 @@ def _regex_problem(value: object) -> str | None:
 
 def _mistake(request: RuleRequest, problem: Unfit) -> Mistake:
     if problem.field is None:
-        return Mistake(request.where, problem.expected)
+        what, _, right = problem.expected.partition("; ")
+        return Mistake(request.where, what, right)
     return Mistake(request.where, f"parameter {problem.field!r} is {problem.value!r}", f"expected {problem.expected}")

@@ -47,7 +47,11 @@ class Settings(BaseModel):
     )
     follow: bool = Field(default=False, description="Wait for further steps until the end of training is seen.")
     start_timeout: float = _seconds(3600, "When following, how long to wait for the first saved step.")
-    idle_timeout: float = _seconds(3600, "When following, how long nothing new may come before the job ends.")
+    idle_timeout: float = _seconds(
+        3600,
+        "When following, how long nothing new may come before the job ends. "
+        "Raised to the longest silence that a named rule waits for, and 60 more.",
+    )
     late_grace: float = _seconds(30, "How long a step's late workers are waited for once a later step is complete.")
     worker_quorum: float = _seconds(300, "How long after its first file a step is taken although workers are missing.")
     poll_min: float = _seconds(1, "Shortest time between two looks for new files.", above_zero=True)

@@ -8,8 +8,8 @@ from functools import cached_property
 import numpy as np
 
 from evaluator.needs import Measure, Tensor
-from evaluator.segments import Array, Bools, Floats, Segments
-from evaluator.sources.base import VALUE, Layout, Positions
+from evaluator.segments import Array, Bools, Segments
+from evaluator.sources.base import VALUE, Layout, Positions, Source, StepFile
 
 
 class Kept:
@@ -28,6 +28,10 @@ class Kept:
         """Bytes held."""
         return sum(segments.flat.nbytes for _, segments in self.joined)
 
+    def value(self, name: str) -> Array | None:
+        """One tensor in its own shape; None where it was not kept."""
+        return self.by_name.get(name)
+
     @cached_property
     def by_name(self) -> Mapping[str, Array]:
         """Each tensor in its own shape."""
@@ -38,14 +42,36 @@ class Kept:
         return found
 
 
+class OnDemand(Kept):
+    """Values that would not fit in memory together: each is read when it is asked for, and let go."""
+
+    def __init__(self, source: Source, file: StepFile, names: Sequence[str]) -> None:
+        """Know where the values of these tensors are; nothing is read."""
+        super().__init__(file.layout, [], {})
+        self._source = source
+        self._file = file
+        self._positions = value_positions(file.layout, names)
+        self.unread: dict[str, str] = {}
+        """Tensor -> why it could not be read."""
+
+    def value(self, name: str) -> Array | None:
+        """The tensor, read now; None where it cannot be read."""
+        position = self._positions.get(name)
+        if position is None:
+            return None
+        values = self._source.read(self._file, [np.array([position], np.int64)])
+        if values.problems:
+            self.unread[name] = values.problems[position]
+        return values.arrays().get(position)
+
+
 class Comparison:
     """Results of a measure of two values, for the tensors of one file."""
 
     def __init__(self, measure: Measure, entries: int) -> None:
         """Nothing compared yet."""
-        width = () if measure.width == 1 else (measure.width,)
         self.measure = measure
-        self.values: Floats = np.full((entries, *width), np.nan)
+        self.values: Array = measure.room(entries)
         self.present: Bools = np.zeros(entries, np.bool_)
         self.reshaped: set[str] = set()
         """Tensors whose partner has another shape, which a measure over joined values cannot compare."""
@@ -53,6 +79,8 @@ class Comparison:
     def all_of(self, current: Kept, other: Kept) -> bool:
         """Compare everything at once where both were read along the same lines; whether that was possible."""
         if self.measure.each or current.layout is not other.layout or len(current.joined) != len(other.joined):
+            return False
+        if isinstance(current, OnDemand) or isinstance(other, OnDemand):
             return False
         pairs = list(zip(current.joined, other.joined, strict=True))
         for (positions, segments), (other_positions, other_segments) in pairs:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
-from evaluator.engine.kept import Comparison, Kept, value_positions
+from evaluator.engine.kept import Comparison, Kept, OnDemand, value_positions
 from evaluator.engine.local import FileSummary
+from evaluator.errors import StorageError
 from evaluator.formats.key_names import natural_key
 from evaluator.needs import Beside, OtherTrial, OtherWorker, Previous, Tensor
 from evaluator.plan import SeriesPart
@@ -47,13 +49,17 @@ class Partners:
     def compare(self, part: SeriesPart, summary: FileSummary, beside: Sequence[FileSummary]) -> Comparison:
         """Compare the tensors of one file that feed a series; `beside` are all files of the step.
 
-        A function that raises is noted in the summary's failures.
+        A function that raises is noted in the summary's failures, a partner that cannot be read in its problems.
         """
         comparison = Comparison(part.series.key.measure, len(part.names))
         whole = Comparison(part.series.key.measure, len(summary.plan.layout.names))
         try:
             with np.errstate(all="ignore"):
                 self._compare(part, summary, beside, whole)
+        except (StorageError, MemoryError) as error:
+            self.skipped[part.series] = "a value to compare with could not be read"
+            why = str(error) or "does not fit in memory"
+            summary.problems.update(dict.fromkeys(part.positions.tolist(), f"to be compared: {why}"))
         except Exception:  # noqa: BLE001 - a rule's own function may raise anything; only that rule ends
             summary.failures[part.series.key.measure] = traceback.format_exc()
         comparison.values = whole.values[part.positions]
@@ -79,10 +85,9 @@ class Partners:
         held.append(_Held(summary.file, names, summary.kept))
         self._keep_within_budget()
 
-    def forget_from(self, step: int) -> None:
-        """Training went back to this step: what came from it on is of an earlier attempt."""
-        for held in self._held.values():
-            held[:] = [older for older in held if older.file.step < step]
+    def forget(self) -> None:
+        """All steps come anew."""
+        self._held.clear()
 
     def retain(self, series: Sequence[Series]) -> None:
         """Let go of the values that no rule needs any more."""
@@ -100,8 +105,7 @@ class Partners:
             self._with_earlier(part, summary, kept, partner, whole)
         elif isinstance(partner, Beside):
             named = dict(zip(part.names, part.partners, strict=True))
-            others = {name: kept.by_name[other] for name, other in named.items() if other and other in kept.by_name}
-            self._one_by_one(part, summary, kept, others, whole)
+            self._one_by_one(part, summary, kept, lambda name: kept.value(named[name] or ""), whole)
         elif isinstance(partner, OtherWorker):
             self._with_worker(part, summary, kept, beside, whole)
         elif isinstance(partner, OtherTrial):
@@ -109,11 +113,14 @@ class Partners:
             if not partner.path:
                 self.skipped[part.series] = "no other trial was given"
                 return
-            others_there = self._other_values(partner.path, file.step, file.worker, part.names)
+            values = partial(self._other_values, partner.path, file.step, file.worker)
+            one_by_one = isinstance(kept, OnDemand)
+            others_there = values([] if one_by_one else part.names)
             if others_there is None:
                 self.skipped[part.series] = "the other trial lacks the step"
             else:
-                self._one_by_one(part, summary, kept, others_there, whole)
+                there = (lambda name: (values([name]) or {}).get(name)) if one_by_one else others_there.get
+                self._one_by_one(part, summary, kept, there, whole)
 
     def _with_earlier(
         self, part: SeriesPart, summary: FileSummary, kept: Kept, partner: Previous, whole: Comparison
@@ -128,46 +135,53 @@ class Partners:
             names = left & older.names
             if not names:
                 continue
-            earlier = self._values(older, part)
+            earlier = self._values(older, part, summary)
             if len(names) == len(part.names) and whole.all_of(kept, earlier):
                 return
-            found = {name: earlier.by_name[name] for name in names if name in earlier.by_name}
-            self._one_by_one(part, summary, kept, found, whole)
+            self._one_by_one(part, summary, kept, partial(_among, names, earlier), whole)
+            if isinstance(earlier, OnDemand):
+                self._lost(part, summary, earlier.unread)
             left -= names
 
     def _with_worker(
         self, part: SeriesPart, summary: FileSummary, kept: Kept, beside: Sequence[FileSummary], whole: Comparison
     ) -> None:
-        first: dict[str, Array] = {}
         mine = natural_key(summary.file.worker)
         before = [one for one in beside if natural_key(one.file.worker) < mine and one.file.mode is summary.file.mode]
-        for other in sorted(before, key=lambda one: natural_key(one.file.worker)):
-            if other.kept is not None:
-                for name in part.names:
-                    if name not in first and name in other.kept.by_name:
-                        first[name] = other.kept.by_name[name]
-        self._one_by_one(part, summary, kept, first, whole)
+        before.sort(key=lambda one: natural_key(one.file.worker))
+        others = [other.kept for other in before if other.kept is not None]
+        self._one_by_one(part, summary, kept, partial(_first, others), whole)
 
     @staticmethod
     def _one_by_one(
-        part: SeriesPart, summary: FileSummary, kept: Kept, others: Mapping[str, Array], whole: Comparison
+        part: SeriesPart, summary: FileSummary, kept: Kept, other: Callable[[str], Array | None], whole: Comparison
     ) -> None:
         file = summary.file
         for name, position in zip(part.names, part.positions.tolist(), strict=True):
-            if name in others and name in kept.by_name:
-                whole.one(position, kept.by_name[name], others[name], Tensor(name, file.worker, file.mode, file.step))
+            partner = other(name)
+            value = None if partner is None else kept.value(name)
+            if partner is not None and value is not None:
+                whole.one(position, value, partner, Tensor(name, file.worker, file.mode, file.step))
 
-    def _values(self, older: _Held, part: SeriesPart) -> Kept:
+    def _values(self, older: _Held, part: SeriesPart, summary: FileSummary) -> Kept:
         """The earlier values, read again when they were not kept."""
         if older.kept is not None:
             return older.kept
         self.read_again += 1
         layout = older.file.layout
         positions = np.array(sorted(value_positions(layout, part.names).values()), np.int64)
+        if self._source.size_of(older.file, [positions]) > self._budget // 2:
+            return OnDemand(self._source, older.file, part.names)
         values = self._source.read(older.file, [positions])
-        if values.problems:
-            self.skipped[part.series] = "an earlier value could not be read again"
+        self._lost(part, summary, {layout.names[position]: why for position, why in values.problems.items()})
         return Kept(layout, [(found, segments) for _, found, segments in values.joined], values.texts)
+
+    def _lost(self, part: SeriesPart, summary: FileSummary, problems: Mapping[str, str]) -> None:
+        """Note which earlier values could not be read again; the ones of this step lack their partner."""
+        if problems:
+            self.skipped[part.series] = "an earlier value could not be read again"
+            at = dict(zip(part.names, part.positions.tolist(), strict=True))
+            summary.problems.update((at[name], f"earlier value: {why}") for name, why in problems.items() if name in at)
 
     def _keep_within_budget(self) -> None:
         """Drop values, not the knowledge of where they are, from the largest on, until the rest fits."""
@@ -184,3 +198,13 @@ class Partners:
                 for one in held:
                     if one.kept is dropped:
                         one.kept = None
+
+
+def _among(names: Collection[str], kept: Kept, name: str) -> Array | None:
+    """The value of one of these names."""
+    return kept.value(name) if name in names else None
+
+
+def _first(kept: Sequence[Kept], name: str) -> Array | None:
+    """The value that the first one has."""
+    return next((value for one in kept if (value := one.value(name)) is not None), None)

@@ -55,7 +55,7 @@ def parse_collections(data: bytes, where: str) -> CollectionFile:
     content = json_object(data, where)
     saved = content.get("collections")
     if not isinstance(saved, dict):
-        raise FormatError(where, f"'collections' is {short(saved)}", "an object: name -> collection")
+        raise FormatError(where, f"'collections' is {short(saved)}", "an object of collections would be right")
     problems: list[str] = []
     found: dict[str, SavedCollection] = {}
     regexes: dict[str, str] = {}

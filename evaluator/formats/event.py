@@ -80,9 +80,9 @@ def encode_event(name: str, values: object, *, step: int, mode: Mode, mode_step:
     """The payload of one record, byte for byte as the reference writes it."""
     where = f"tensor {name!r}"
     if not name:
-        raise FormatError(where, "a tensor needs a name", "any text")
+        raise FormatError(where, "a tensor needs a name", "any text would be right")
     if not 0 <= step < 1 << 63:
-        raise FormatError(where, f"step {step} cannot be saved", "0 to 2**63 - 1")
+        raise FormatError(where, f"step {step} cannot be saved", "0 to 2**63 - 1 would be right")
     plugins = ((b"mode_step", mode_step), (b"mode", int(mode)))
     metadata = b"".join(
         wire.bytes_field(PLUGIN_DATA, wire.bytes_field(1, plugin) + wire.bytes_field(2, b"%d" % number))
@@ -163,7 +163,7 @@ def _parse(data: bytes | memoryview, start: int, stop: int, where: str) -> _Part
     value = None
     for item in wire.fields(data, summary.start, summary.stop, where) if summary is not None else ():
         if item.number == VALUE and value is not None:
-            raise FormatError(where, "the record has more than one value", "one value in each record")
+            raise FormatError(where, "the record has more than one value", "one value in each record would be right")
         if item.number == VALUE:
             value = wire.expect(item, wire.BYTES, where)
     if value is None:
@@ -176,7 +176,7 @@ def _parse(data: bytes | memoryview, start: int, stop: int, where: str) -> _Part
 def _name(data: bytes | memoryview, parts: _Parts, where: str) -> tuple[str, str]:
     """The name of the tensor, and the text that names it in errors."""
     if parts.tag is None or parts.tag.start == parts.tag.stop:
-        raise FormatError(where, "the value has no tag", "the name of the tensor")
+        raise FormatError(where, "the value has no tag", "it should be the name of the tensor")
     name = wire.text(data[parts.tag.start : parts.tag.stop], where, "the tag")
     return name, f"{where}: tensor {name!r}"
 

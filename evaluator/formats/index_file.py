@@ -63,9 +63,11 @@ def parse_index(data: bytes, where: str) -> IndexFile:
     content = json_object(data, where)
     meta = content.get("meta")
     if not isinstance(meta, dict) or not meta:
-        raise FormatError(where, f"'meta' is {short(meta)}", "an object with mode, mode_step and event_file_name")
+        raise FormatError(where, f"'meta' is {short(meta)}", "it holds mode, mode_step and event_file_name")
     if "tensor_payload" not in content and "shape_payload" not in content:
-        raise FormatError(where, f"there are only the keys {short(sorted(content))}", "tensor_payload or shape_payload")
+        raise FormatError(
+            where, f"there are only the keys {short(sorted(content))}", "tensor_payload or shape_payload is missing"
+        )
     values = _entries(content, "tensor_payload", where)
     event_file_name = _event_file_name(meta, where, needed=bool(values))
     names = _texts(_column(values, "tensorname", where), "tensorname", where)
@@ -74,7 +76,7 @@ def parse_index(data: bytes, where: str) -> IndexFile:
     shapes = _shapes(_entries(content, "shape_payload", where), where)
     mode_step = whole_number(meta.get("mode_step"))
     if mode_step is None:
-        raise FormatError(where, f"'mode_step' is {short(meta.get('mode_step'))}", "a whole number")
+        raise FormatError(where, f"'mode_step' is {short(meta.get('mode_step'))}", "a whole number would be right")
     return IndexFile(_mode(meta, where), mode_step, event_file_name, tuple(names), places[0], places[1], shapes)
 
 
@@ -102,15 +104,15 @@ def json_object(data: bytes, where: str) -> dict[str, Any]:
         FormatError: it is too large, too deep or no JSON object.
     """
     if len(data) > MOST_BYTES:
-        raise FormatError(where, f"the file has {len(data)} bytes", f"at most {MOST_BYTES}")
+        raise FormatError(where, f"the file has {len(data)} bytes", f"at most {MOST_BYTES} would be right")
     if not data.rstrip().endswith(b"}"):
-        raise Truncated(where, f"the file has {len(data)} bytes and no closing brace", "a whole JSON object")
+        raise Truncated(where, f"the file has {len(data)} bytes and no closing brace", "a JSON object ends with one")
     try:
         content = orjson.loads(data)
     except orjson.JSONDecodeError as error:
-        raise FormatError(where, f"the file is no JSON: {error}", "a JSON object") from error
+        raise FormatError(where, f"the file is no JSON: {error}", "a JSON object would be right") from error
     if not isinstance(content, dict):
-        raise FormatError(where, f"the file holds {short(content)}", "a JSON object")
+        raise FormatError(where, f"the file holds {short(content)}", "a JSON object would be right")
     return content
 
 
@@ -143,9 +145,9 @@ def _event_file_name(meta: dict[str, Any], where: str, *, needed: bool) -> str |
     if name is None and not needed:
         return None
     if not isinstance(name, str):
-        raise FormatError(where, f"'event_file_name' is {short(name)}", "a path relative to the trial")
+        raise FormatError(where, f"'event_file_name' is {short(name)}", "a path relative to the trial would be right")
     if name.startswith("/") or "\\" in name or "\0" in name or ".." in name.split("/"):
-        raise FormatError(where, f"'event_file_name' {short(name)} leaves the trial", "a relative path without '..'")
+        raise FormatError(where, f"'event_file_name' {short(name)} leaves the trial", "a path below it would be right")
     return name or None
 
 
@@ -153,7 +155,7 @@ def _entries(content: dict[str, Any], key: str, where: str) -> list[Any]:
     """The entries of a payload, all of them objects; none when the key is missing."""
     entries = content.get(key, [])
     if not isinstance(entries, list) or not set(map(type, entries)) <= {dict}:
-        raise FormatError(where, f"{key!r} is {short(entries)}", "a list of objects")
+        raise FormatError(where, f"{key!r} is {short(entries)}", "a list of objects would be right")
     return entries
 
 
@@ -162,14 +164,14 @@ def _column(entries: Sequence[Any], key: str, where: str) -> list[Any]:
     try:
         return list(map(itemgetter(key), entries))
     except KeyError as error:
-        raise FormatError(where, f"an entry has no {key!r}", f"{key!r} in each entry") from error
+        raise FormatError(where, f"an entry has no {key!r}", "each entry needs one") from error
 
 
 def _texts(column: list[Any], key: str, where: str) -> list[str]:
     """A column, when it holds texts only."""
     if not set(map(type, column)) <= {str}:
         wrong = next(value for value in column if type(value) is not str)
-        raise FormatError(where, f"{key!r} is {short(wrong)}", "a text")
+        raise FormatError(where, f"{key!r} is {short(wrong)}", "a text would be right")
     return column
 
 
@@ -183,7 +185,7 @@ def _numbers(column: Sequence[Any], key: str, where: str) -> NDArray[np.int64]:
     whole = [whole_number(value) for value in column]
     for number, value in zip(whole, column, strict=True):
         if number is None or number < 0:
-            raise FormatError(where, f"{key} is {short(value)}", f"a whole number from 0 to {LARGEST_NUMBER}")
+            raise FormatError(where, f"{key} is {short(value)}", f"0 to {LARGEST_NUMBER} would be right")
     return np.array(whole, dtype=np.int64)
 
 
@@ -195,7 +197,7 @@ def _shapes(entries: Sequence[Any], where: str) -> tuple[tuple[str, str, tuple[i
     originals = [entry.get("originalname", name) for entry, name in zip(entries, names, strict=True)]
     shapes = _column(entries, "shape", where)
     if not set(map(type, shapes)) <= {list}:
-        raise FormatError(where, f"'shape' is {short(shapes)}", "a list of numbers")
+        raise FormatError(where, f"'shape' is {short(shapes)}", "a list of numbers would be right")
     flat = list(chain.from_iterable(shapes))
     sizes = _numbers(flat, "a size in 'shape'", where)
     if not set(map(type, flat)) <= {int}:

@@ -214,7 +214,7 @@ def _single_values(data: bytes | memoryview, stored: StoredTensor, dtype: np.dty
         kind = _FLOAT_KINDS[dtype.str]
         floats = wire.joined(data, items, kind, where)
         if len(floats) % dtype.itemsize:
-            raise FormatError(where, f"the values have {len(floats)} bytes", f"a multiple of {dtype.itemsize}")
+            raise FormatError(where, f"the values have {len(floats)} bytes", f"one value has {dtype.itemsize}")
         return np.frombuffer(floats, dtype)
     numbers = wire.varints(wire.joined(data, items, wire.VARINT, where), where)
     if dtype.kind == "b":
@@ -223,7 +223,7 @@ def _single_values(data: bytes | memoryview, stored: StoredTensor, dtype: np.dty
     whole = numbers if bits == np.dtype("<u8") else numbers.view(np.int64)
     narrow = whole.astype(bits)
     if (narrow.astype(whole.dtype) != whole).any():
-        raise FormatError(where, f"a value does not fit {bits}", "values within the range of the type")
+        raise FormatError(where, f"a value does not fit {bits}", "a value in the range of the type would")
     return narrow.view(dtype)
 
 
@@ -235,7 +235,7 @@ def _texts(data: bytes | memoryview, stored: StoredTensor, count: int, where: st
     width = max(map(len, texts), default=0) or 1
     if max(count, len(texts)) * width * 4 > MOST_TEXT_BYTES:
         what = f"{max(count, len(texts))} strings of up to {width} characters"
-        raise FormatError(where, what, f"at most {MOST_TEXT_BYTES} bytes as a table of equal widths")
+        raise FormatError(where, what, f"at most {MOST_TEXT_BYTES} bytes as a table of equal widths would be right")
     return np.array(texts, dtype=f"<U{width}")
 
 

@@ -51,17 +51,9 @@ def read_record(data: bytes | memoryview, start: int = 0, length: int | None = N
     view = memoryview(data)
     place = f"{where or 'record'} at byte {start}"
     if start < 0:
-        raise FormatError(place, "the record begins before the file", "a position of 0 or more")
-    header = bytes(view[start : start + HEADER_SIZE])
-    if len(header) < HEADER_SIZE:
-        raise Truncated(place, f"{len(header)} bytes are left", f"a record header has {HEADER_SIZE}")
-    expected = masked_crc(header[:8])
-    if int.from_bytes(header[8:], "little") != expected:
-        raise FormatError(place, f"checksum of the header is 0x{header[8:][::-1].hex()}", f"0x{expected:08x}")
-    stop = start + HEADER_SIZE + int.from_bytes(header[:8], "little")
-    size = stop + FOOTER_SIZE - start
-    if length is not None and length != size:
-        raise FormatError(place, f"the record has {size} bytes", f"the index file says {length}")
+        raise FormatError(place, "the record begins before the file", "a position of 0 or more would be right")
+    size = record_size(bytes(view[start : start + HEADER_SIZE]), where, start, length)
+    stop = start + size - FOOTER_SIZE
     footer = bytes(view[stop : stop + FOOTER_SIZE])
     if len(footer) < FOOTER_SIZE:
         raise Truncated(place, f"{len(view) - start} bytes are left", f"the record has {size}")
@@ -69,6 +61,26 @@ def read_record(data: bytes | memoryview, start: int = 0, length: int | None = N
     if footer != CONSTANT_FOOTER:
         _check_footer(footer, payload, place)
     return payload
+
+
+def record_size(header: bytes, where: str = "", start: int = 0, length: int | None = None) -> int:
+    """How many bytes a record has, by its header, before the rest of it is read.
+
+    Raises:
+        Truncated: the header is not whole.
+        FormatError: its checksum is wrong, or it says another length than the index file.
+    """
+    place = f"{where or 'record'} at byte {start}"
+    if len(header) < HEADER_SIZE:
+        raise Truncated(place, f"{len(header)} bytes are left", f"a record header has {HEADER_SIZE}")
+    expected = masked_crc(header[:8])
+    if int.from_bytes(header[8:], "little") != expected:
+        what = f"the checksum of the header is 0x{header[8:][::-1].hex()}"
+        raise FormatError(place, what, f"it should be 0x{expected:08x}")
+    size = HEADER_SIZE + int.from_bytes(header[:8], "little") + FOOTER_SIZE
+    if length is not None and length != size:
+        raise FormatError(place, f"the record has {size} bytes", f"the index file says {length}")
+    return size
 
 
 def records(data: bytes | memoryview, where: str = "") -> Iterator[tuple[int, memoryview]]:
@@ -89,5 +101,5 @@ def _check_footer(footer: bytes, payload: memoryview, place: str) -> None:
     """Refuse a footer that is not the checksum of the payload."""
     expected = masked_crc(bytes(payload))
     if int.from_bytes(footer, "little") != expected:
-        right = f"0x{expected:08x}, or the constant 0x{CONSTANT_FOOTER[::-1].hex()}"
-        raise FormatError(place, f"checksum of the payload is 0x{footer[::-1].hex()}", right)
+        right = f"it should be 0x{expected:08x}, or the constant 0x{CONSTANT_FOOTER[::-1].hex()}"
+        raise FormatError(place, f"the checksum of the payload is 0x{footer[::-1].hex()}", right)

@@ -49,7 +49,7 @@ def fields(data: bytes | memoryview, start: int, stop: int, where: str) -> Itera
             tag, at = varint(data, at, stop, where)
         number, wire = tag >> 3, tag & 7
         if not 0 < number < 1 << 29:
-            raise FormatError(where, f"protobuf field number {number} at byte {at}", "1 to 536870911")
+            raise FormatError(where, f"protobuf field number {number} at byte {at}", "1 to 536870911 would be right")
         begin, value = at, 0
         if wire == VARINT:
             value, at = varint(data, at, stop, where)
@@ -59,7 +59,7 @@ def fields(data: bytes | memoryview, start: int, stop: int, where: str) -> Itera
         elif wire in _FIXED_SIZES:
             at += _FIXED_SIZES[wire]
         else:
-            raise FormatError(where, f"protobuf wire type {wire} at byte {at}", "0, 1, 2 or 5")
+            raise FormatError(where, f"protobuf wire type {wire} at byte {at}", "0, 1, 2 or 5 would be right")
         if at > stop:
             raise FormatError(where, f"field {number} ends at byte {at}", f"its message ends at byte {stop}")
         yield Field(number, wire, begin, at, value)
@@ -79,7 +79,9 @@ def varint(data: bytes | memoryview, at: int, stop: int, where: str) -> tuple[in
                 break
             return value, at
         shift += 7
-    raise FormatError(where, f"the number at byte {begin} does not end", "at most 64 bits within its message")
+    raise FormatError(
+        where, f"the number at byte {begin} does not end", "at most 64 bits within its message would be right"
+    )
 
 
 def latest(data: bytes | memoryview, start: int, stop: int, kinds: Mapping[int, int], where: str) -> dict[int, Field]:
@@ -97,7 +99,7 @@ def latest(data: bytes | memoryview, start: int, stop: int, kinds: Mapping[int, 
 def expect(field: Field, wire: int, where: str) -> Field:
     """The field itself, when it is of the kind that its number demands."""
     if field.wire != wire:
-        raise FormatError(where, f"field {field.number} has wire type {field.wire}", f"wire type {wire}")
+        raise FormatError(where, f"field {field.number} has wire type {field.wire}", f"wire type {wire} would be right")
     return field
 
 
@@ -115,7 +117,9 @@ def varints(content: bytes, where: str) -> NDArray[np.uint64]:
     ends = np.flatnonzero(raw < 0x80)
     widths = np.diff(ends, prepend=-1)
     if raw[-1] >= 0x80 or widths.max() > _MOST_VARINT_BYTES:
-        raise FormatError(where, "a packed number does not end", f"at most {_MOST_VARINT_BYTES} bytes each")
+        raise FormatError(
+            where, "a packed number does not end", f"at most {_MOST_VARINT_BYTES} bytes each would be right"
+        )
     starts = ends - widths + 1
     values = np.zeros(ends.size, np.uint64)
     for place in range(int(widths.max())):
@@ -135,7 +139,7 @@ def text(data: bytes | memoryview, where: str, what: str) -> str:
     try:
         return str(data, "utf-8")
     except UnicodeDecodeError as error:
-        raise FormatError(where, f"{what} is not UTF-8: {bytes(data[:40])!r}", "UTF-8 text") from error
+        raise FormatError(where, f"{what} is not UTF-8: {bytes(data[:40])!r}", "UTF-8 text would be right") from error
 
 
 def encode_text(value: str, where: str, what: str) -> bytes:
@@ -143,7 +147,9 @@ def encode_text(value: str, where: str, what: str) -> bytes:
     try:
         return value.encode("utf-8")
     except UnicodeEncodeError as error:
-        raise FormatError(where, f"{what} is no text: {value[:40]!r}", "text without lone surrogates") from error
+        raise FormatError(
+            where, f"{what} is no text: {value[:40]!r}", "text without lone surrogates would be right"
+        ) from error
 
 
 def encode_varint(value: int) -> bytes:

@@ -10,7 +10,7 @@ from evaluator.config.environment import EnvironmentRule, read_environment
 from evaluator.config.files import FileContent, parse_file, read_config_file
 from evaluator.config.job_config import JobConfig, configure_rules
 from evaluator.config.settings import PREFIX, resolve_settings
-from evaluator.errors import InputError, Mistake
+from evaluator.errors import Mistake
 from evaluator.rule import Rule
 
 CONFIG_VARIABLE = "RULE_EVALUATOR_CONFIG"
@@ -36,11 +36,13 @@ class ContainerReading:
     """What could be understood of a container's configuration, so that mistakes can be reported in its outputs too.
 
     Args:
+        trial: where the tensors are, as far as that is known.
         output: where the status goes; right even when other things are wrong.
         asked_for: (configuration, rule) of every rule that was asked for, also of a mistaken one.
         config: when there are no mistakes.
     """
 
+    trial: str
     output: str
     message_file: Path
     asked_for: tuple[tuple[str, str], ...]
@@ -49,24 +51,10 @@ class ContainerReading:
     config: ContainerConfig | None
 
 
-def load_container(
-    ml_root: Path, environment: Mapping[str, str], rules: Mapping[str, Rule] | None = None
-) -> ContainerConfig:
-    """The configuration of the container's job.
-
-    Raises:
-        InputError: with everything that is wrong.
-    """
-    reading = read_container(ml_root, environment, rules)
-    if reading.config is None:
-        raise InputError(reading.mistakes)
-    return reading.config
-
-
 def read_container(
     ml_root: Path, environment: Mapping[str, str], rules: Mapping[str, Rule] | None = None
 ) -> ContainerReading:
-    """The same without raising.
+    """The configuration of the container's job, and everything that is wrong with it.
 
     The rules come from the first of these that names any: the file of RULE_EVALUATOR_CONFIG (where that is not set,
     the files processing/input/config/*.json), the environment's `rule_to_invoke`, every built-in rule as a candidate.
@@ -111,7 +99,15 @@ def read_container(
     if flat and not requests:
         use = environment.get("rule_to_invoke") or job_environment["rule_to_invoke"]
         asked_for = [(use, use)]
-    return ContainerReading(settings.output, message_file, tuple(asked_for), flat, tuple(mistakes), config)
+    return ContainerReading(
+        trial=settings.trial or "",
+        output=settings.output,
+        message_file=message_file,
+        asked_for=tuple(asked_for),
+        flat_output=flat,
+        mistakes=tuple(mistakes),
+        config=config,
+    )
 
 
 def _read_object(path: Path) -> tuple[dict[str, object], list[Mistake]]:

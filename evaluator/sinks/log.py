@@ -19,8 +19,9 @@ class Log(Sink):
     name: ClassVar[str] = "log"
 
     def __init__(self) -> None:
-        """No rule has ended."""
+        """No rule has ended, no worker is silent."""
         self._ended: set[str] = set()
+        self._silent: tuple[str, ...] = ()
 
     @classmethod
     def build(cls, outputs: Outputs) -> Self:  # noqa: ARG003 - the log needs nothing of the job
@@ -53,6 +54,11 @@ class Log(Sink):
 
     def status(self, status: JobStatus) -> None:
         """One line for each rule that has ended since."""
+        silent = tuple(status.job.workers.silent)
+        if silent != self._silent:
+            self._silent = silent
+            if silent:
+                log.warning("workers_silent", workers=list(silent), last_step=status.job.steps.last)
         for rule in status.rules:
             if rule.ended and rule.RuleConfigurationName not in self._ended:
                 self._ended.add(rule.RuleConfigurationName)

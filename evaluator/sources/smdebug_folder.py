@@ -178,7 +178,9 @@ class SmdebugFolder(Source):
                 raise FormatError(entry.key, f"has {entry.size} bytes", f"a collection file has at most {MAX_FILE}")
             return parse_collections(self.store.read(entry.key), entry.key)
         except (FormatError, KeyMissing, KeyRefused) as error:
-            return str(error)
+            return error.without(entry.key)
+        except MemoryError:
+            return "does not fit in memory"
 
     def _merge(self) -> Collections:
         merged = Collections()
@@ -187,7 +189,8 @@ class SmdebugFolder(Source):
                 merged.problems[key] = parsed
                 continue
             merged.files[parse_collections_key(key) or key] = entry.modified
-            merged.problems.update({f"{key} ({at})": what for at, what in enumerate(parsed.problems, 1)})
+            told = enumerate(parsed.problems, 1)
+            merged.problems.update({f"{key} ({at})": what.removeprefix(f"{key}: ") for at, what in told})
             if parsed.num_workers is not None:
                 merged.num_workers = max(parsed.num_workers, merged.num_workers or 0)
             for name, collection in parsed.collections.items():

@@ -34,5 +34,6 @@ def open_store(uri: str) -> Store:
 
 
 def _known() -> list[str]:
-    """The schemes that have a module here."""
-    return [module.name for module in pkgutil.iter_modules(__path__) if module.name != "base"]
+    """The schemes that have a module here; modules with an underscore are parts of others."""
+    names = [module.name for module in pkgutil.iter_modules(__path__)]
+    return [name for name in names if name != "base" and not name.startswith("_")]

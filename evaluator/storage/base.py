@@ -56,6 +56,10 @@ class Store(ABC):
         """The names of the folders directly below `prefix` (a folder itself, or "" for the root), sorted."""
 
     @abstractmethod
+    def unfinished(self) -> list[str]:
+        """The keys that a listing leaves out because somebody is still writing or moving what is there, sorted."""
+
+    @abstractmethod
     def list(self, prefix: str = "", start_after: str = "") -> list[Entry]:
         """Every object whose key starts with `prefix` and sorts after `start_after`, sorted by key.
 

@@ -36,6 +36,11 @@ class MemoryStore(Store):
         below = (key.removeprefix(start) for key in self._objects.copy() if key.startswith(start))
         return sorted({name.partition("/")[0] for name in below if "/" in name})
 
+    def unfinished(self) -> list[str]:
+        """All keys with such names."""
+        self.requests.list += 1
+        return sorted(filter(is_unfinished, self._objects.copy()))
+
     def stat(self, key: str) -> Entry | None:
         """Size and time of one object."""
         self.requests.get += 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -61,7 +62,12 @@ class Times:
 
 
 class Arrivals:
-    """Sorts what listings show; a file that changes before its step is taken counts as it is then."""
+    """Sorts what listings show; a file that changes before its step is taken counts as it is then.
+
+    When a step that was taken is written again, training has gone back, and everything there is now is taken anew from
+    the first step on, as somebody would read it who comes only now. What the attempt before wrote at later steps than
+    the one that training went back to is no part of that until it is written again.
+    """
 
     def __init__(self, tally: Tally) -> None:
         """Nothing was listed yet."""
@@ -70,11 +76,17 @@ class Arrivals:
         self.workers: dict[str, None] = {}
         """All that wrote a file, in the order in which they were seen."""
         self.restarted = False
-        """Whether the next step to be taken is one that the run went back to."""
+        """Whether the next step to be taken is the first one after training went back."""
+        self.left: set[int] = set()
+        """Steps that the attempt before wrote and no later one, as far as the last listing showed."""
         self._tally = tally
         self._last_taken = -1
-        self._furthest = -1
+        self._went_back_to = math.inf
+        self._since = -math.inf
+        """The modification time of the first file that the present attempt wrote, which tells its files apart."""
         self._recent: deque[int] = deque(maxlen=LOOK_BACK)
+        self._before: Ledger | None = None
+        """While a listing is sorted that shows that training went back: what was dealt with until then."""
 
     @property
     def look_back(self) -> int | None:
@@ -83,13 +95,28 @@ class Arrivals:
             return None
         return min([*self._recent, *self.waiting])
 
+    def reach_back(self, listing: Iterable[Sighting]) -> bool:
+        """Whether a listing that began at the look-back shows that something was written before it, too.
+
+        Training that goes back writes the earliest steps first, so that it has done so before the first of them that is
+        looked at. The same goes for a step that nobody had saved.
+        """
+        return any(
+            self._written_again(one) or (one.step <= self._last_taken and not self.ledger.knows(one.step))
+            for one in listing
+        )
+
     def note(self, listing: Iterable[Sighting], times: Times) -> bool:
         """Put listed files where they belong; whether any was new."""
         listed = list(listing)
+        again = [sighting for sighting in listed if self._written_again(sighting)]
+        if again:
+            self._go_back(again)
         news = [self._note(sighting, times) for sighting in listed]
-        if self._last_taken < self._furthest:
+        if self._went_back_to < math.inf:
             self._note_former(listed)
-        return any(news)
+        self._before = None
+        return any(news) or bool(again)
 
     def seen(self, step: int) -> Seen:
         """What there is of a step, without the files that could not be read."""
@@ -101,13 +128,37 @@ class Arrivals:
         """Let go of a step, and remember which of its files were used."""
         waiting = self.waiting.pop(step)
         for worker, arrival in waiting.files.items():
-            sighting = arrival.sighting
-            self.ledger.record(worker, step, sighting.modified, sighting.size, used=arrival.error is None)
+            self._remember(worker, arrival.sighting, used=arrival.error is None)
+        for worker, sighting in waiting.former.items():
+            self._remember(worker, sighting, used=True)
         self._last_taken = step
-        self._furthest = max(self._furthest, step)
         self._recent.append(step)
         self.restarted = False
         return waiting
+
+    def _remember(self, worker: str, sighting: Sighting, *, used: bool) -> None:
+        self.ledger.record(worker, sighting.step, sighting.modified, sighting.size, used=used)
+
+    def _written_again(self, sighting: Sighting) -> bool:
+        """Whether a file that was evaluated has changed."""
+        former = self.ledger.find(sighting.worker, sighting.step)
+        return former is not None and former.used and former[:2] != (sighting.modified, sighting.size)
+
+    def _go_back(self, again: Iterable[Sighting]) -> None:
+        """Begin anew, knowing which files are of the attempt before."""
+        first = min(again, key=lambda sighting: sighting.step)
+        # A slower worker's part of the same restart overwrites what is older, a further restart what is newer.
+        overwritten = [self.ledger.find(one.worker, one.step) for one in again]
+        if any(former is not None and former.modified >= self._since for former in overwritten):
+            self._went_back_to = math.inf
+            self._since = min(sighting.modified for sighting in again)
+        self._went_back_to = min(self._went_back_to, first.step)
+        self._tally.restart(first.step, first.worker)
+        self._before, self.ledger = self.ledger, Ledger()
+        self.waiting.clear()
+        self._recent.clear()
+        self._last_taken = -1
+        self.restarted = True
 
     def _note(self, sighting: Sighting, times: Times) -> bool:
         """Put one file where it belongs; whether it was new."""
@@ -121,18 +172,19 @@ class Arrivals:
             former = self.ledger.find(worker, step)
             if former is not None and former[:2] == (sighting.modified, sighting.size):
                 return False
-            if step <= self._last_taken and (former is None or not former.used):
+            if self._is_former(sighting):
+                self._remember(worker, sighting, used=False)
+                return False
+            if step <= self._last_taken:
                 # What was never evaluated comes late, however often it is written; it is counted once.
                 if former is None:
                     self._tally.late(sighting.key)
                 self.workers[worker] = None
-                self.ledger.record(worker, step, sighting.modified, sighting.size, used=False)
+                self._remember(worker, sighting, used=False)
                 return True
-            if step <= self._last_taken:
-                self._last_taken = step - 1
-                self.restarted = True
-                self._tally.restart(step, worker)
-        at = times.arrived(sighting.modified)
+        # What was dealt with before is not waited for again.
+        dealt_with = self._before is not None and self._before.find(worker, step) is not None
+        at = -math.inf if dealt_with and step < self._went_back_to else times.arrived(sighting.modified)
         if waiting is None:
             waiting = self.waiting[step] = Waiting(at)
         waiting.first = min(waiting.first, at)
@@ -141,12 +193,23 @@ class Arrivals:
         self.workers[worker] = None
         return True
 
+    def _is_former(self, sighting: Sighting) -> bool:
+        """Whether the attempt before wrote this file, beyond the step that training went back to."""
+        return sighting.step >= self._went_back_to and sighting.modified < self._since
+
     def _note_former(self, listed: Iterable[Sighting]) -> None:
         """Keep, for steps that are written again, the files of those workers that have not done so."""
-        for sighting in listed:
-            waiting = self.waiting.get(sighting.step) if sighting.step > self._last_taken else None
+        self.left.clear()
+        for sighting in filter(self._is_former, listed):
+            waiting = self.waiting.get(sighting.step)
             if waiting is not None and sighting.worker not in waiting.files:
                 waiting.former[sighting.worker] = sighting
+            elif not self._used(sighting.step):
+                self.left.add(sighting.step)
+
+    def _used(self, step: int) -> bool:
+        found = (self.ledger.find(worker, step) for worker in self.ledger.workers)
+        return any(former is not None and former.used for former in found)
 
 
 def _same(one: Sighting, other: Sighting) -> bool:

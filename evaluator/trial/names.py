@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
+from evaluator.formats.index_file import short
 from evaluator.needs import Selection
 from evaluator.sources.base import Collections
+from evaluator.trial.patterns import Patterns
 
 ALL = "all"
 """The collection that every tensor is in, whatever its file says."""
+
+MOST_ANSWERS = 200_000
+"""Answers that are remembered; a run that keeps inventing names must not fill the memory."""
 
 
 class NameBook:
@@ -22,6 +26,8 @@ class NameBook:
         """Grows when collections change, so that selections made before are made again."""
         self._collections = Collections()
         self._answers: dict[tuple[Selection, str], bool] = {}
+        self._saved_patterns = Patterns()
+        self._given_patterns = Patterns()
 
     def see(self, names: Iterable[str]) -> None:
         """Give new names their place in the order."""
@@ -45,8 +51,20 @@ class NameBook:
         key = (selection, name)
         answer = self._answers.get(key)
         if answer is None:
+            if len(self._answers) >= MOST_ANSWERS:
+                self._answers.clear()
             answer = self._answers[key] = self._decide(selection, name)
         return answer
+
+    @property
+    def problems(self) -> Mapping[str, str]:
+        """Patterns that are searched for no more, and why."""
+        dropped = {**self._saved_patterns.dropped, **self._given_patterns.dropped}
+        found = {f"pattern {short(pattern)}": why for pattern, why in dropped.items()}
+        if self._saved_patterns.untried:
+            count = len(self._saved_patterns.untried)
+            found["collections"] = f"after so many slow patterns, {count} more are not searched for"
+        return found
 
     def selected(self, selection: Selection) -> list[str]:
         """The tensors seen so far that the selection means, in their order."""
@@ -59,14 +77,14 @@ class NameBook:
         saved = self._collections.by_name.get(collection)
         if saved is None:
             return False
-        return name in saved.tensor_names or any(re.search(pattern, name) for pattern in saved.include_regex)
+        return name in saved.tensor_names or self._saved_patterns.any_found(saved.include_regex, name)
 
     def _decide(self, selection: Selection, name: str) -> bool:
-        if any(re.search(pattern, name) for pattern in selection.exclude):
+        if self._given_patterns.any_found(selection.exclude, name):
             return False
         return (
             selection.everything
             or name in selection.names
-            or any(re.search(pattern, name) for pattern in selection.regexes)
+            or self._given_patterns.any_found(selection.regexes, name)
             or any(self.in_collection(collection, name) for collection in selection.collections)
         )

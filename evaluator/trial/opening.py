@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from evaluator.clock import Clock
 from evaluator.errors import InputError, Mistake
+from evaluator.formats.key_names import END_MARKER
 from evaluator.sources import detect
 from evaluator.sources.base import Source
 from evaluator.storage import open_store
@@ -64,6 +65,29 @@ def explain_absence(path: str, store: Store) -> Mistake:
     return Mistake(path, what, f"{right}; there is: {there}" if there else right)
 
 
+def explain_no_step(path: str, store: Store) -> Mistake:
+    """What there is of a run in which no step can be read, and what would be right."""
+    unfinished = store.unfinished()
+    entries = [entry.key for entry in store.list()]
+    there = []
+    for folder in ("index", "events", "collections"):
+        files = sum(key.startswith(f"{folder}/") for key in entries)
+        writing = sum(key.startswith(f"{folder}/") for key in unfinished)
+        holds = [_counted(files, "file")] if files else []
+        holds += [_counted(writing, "unfinished file")] if writing else []
+        if holds:
+            there.append(f"{folder}/ with {' and '.join(holds)}")
+        elif folder in store.folders():
+            there.append(f"{folder}/ without a file")
+        else:
+            there.append(f"no {folder}/")
+    there.append("the end marker" if END_MARKER in entries else "no end marker")
+    if unfinished:
+        there.append(f"being written or left over: {_shown(unfinished[0])}" + ", ..." * (len(unfinished) > 1))
+    right = "name a trial with at least one step, or --follow to wait for one"
+    return Mistake(path, "holds no saved step", f"there is {', '.join(there)}; {right}")
+
+
 def runs_below(store: Store) -> list[str]:
     """The names of the folders directly below the root that hold runs."""
     found = []
@@ -107,9 +131,13 @@ def _run_above(path: str) -> str | None:
 def _what_is_there(store: Store) -> list[str]:
     """The folders at the root, or else its files: a listing goes through all folders, and those may hold anything."""
     folders = [f"{folder}/" for folder in store.folders()]
-    return folders or [entry.key for entry in store.list()]
+    return folders or [entry.key for entry in store.list()] or store.unfinished()
 
 
 def _shown(name: str) -> str:
     """A name that somebody else chose, as a message may show it."""
     return name if name.isprintable() else repr(name)
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"

@@ -27,12 +27,18 @@ class Step:
     """Workers known from elsewhere that wrote nothing for this step, when it is partial."""
     unreadable: dict[str, str] = field(default_factory=dict)
     """Worker -> why its file could not be read."""
+    unreadable_keys: dict[str, str] = field(default_factory=dict)
+    """Key -> the same."""
     restarted: bool = False
-    """Whether the run went back to this step, so that later ones known so far are of an earlier attempt."""
+    """Whether training went back, so that all steps are taken anew and this is the first of them."""
 
 
 class Trial:
-    """The steps of one run, each taken once; a step that is written again after that is taken again."""
+    """The steps of one run, each taken once; when one is written again after that, all of them are taken anew.
+
+    So a run that is followed comes to the same as one that is read when it has ended: rules judge what is in the folder
+    now, with all the history that they need.
+    """
 
     def __init__(self, source: Source, clock: Clock, waits: Waits, *, following: bool, relist: float = 600.0) -> None:
         """Nothing is read before the first poll.
@@ -69,8 +75,8 @@ class Trial:
 
     @property
     def problems(self) -> Mapping[str, str]:
-        """Key, worker or step -> what was wrong; the first hundred."""
-        return self._tally.problems
+        """Key, worker, step or pattern -> what was wrong; the first hundred, and the patterns."""
+        return {**self._tally.problems, **self.names.problems}
 
     @property
     def more_problems(self) -> int:
@@ -133,6 +139,13 @@ class Trial:
         self.ended = True
         self._all_listed_at = None
         yield from self.poll()
+        self._tally.left(self._arrivals.left)
+
+    def judged(self, step: Step) -> None:
+        """Count a step that was yielded: steps that were only read ahead are not told of."""
+        complete = step.completeness is Completeness.COMPLETE
+        self._tally.judged(step.number, step.unreadable_keys.items(), complete=complete, restarted=step.restarted)
+        self._silent = step.silent
 
     def count_unreadable(self, file: StepFile, problems: Mapping[int, str]) -> None:
         """Count the tensors of a file that was listed and opened but could not be read (position -> why)."""
@@ -147,7 +160,11 @@ class Trial:
     def _see_files(self) -> None:
         times = Times(self._clock.now(), self._clock.monotonic(), self.listed_at)
         whole = self._all_listed_at is None or times.monotonic - self._all_listed_at >= self._relist
-        listing = self.source.sightings(from_step=None if whole else self._arrivals.look_back)
+        look_back = None if whole else self._arrivals.look_back
+        listing = self.source.sightings(from_step=look_back)
+        if look_back is not None and self._arrivals.reach_back(listing):
+            # Nothing may be taken before it is known from where on the run was written again.
+            whole, listing = True, self.source.sightings()
         self.listed_at = times.monotonic
         if whole:
             self._all_listed_at = times.monotonic
@@ -203,15 +220,13 @@ class Trial:
                 arrival.opened, arrival.error = list(self.source.open(arrival.sighting)), None
             except (FormatError, StorageError) as error:
                 # Bad input loses nothing but itself: it is counted when its step is taken.
-                arrival.error = str(error)
+                arrival.error = error.without(arrival.sighting.key)
+            except MemoryError:
+                arrival.error = "does not fit in memory"
 
     def _settle(self, taken: Step) -> None:
-        """Count a step that was taken and forget what is not needed of it any more."""
-        again = self._arrivals.ledger.knows(taken.number)
+        """Forget what is not needed any more of a step that was taken."""
         files = self._arrivals.taken(taken.number).files
-        unreadable = [(files[worker].sighting.key, why) for worker, why in taken.unreadable.items()]
-        complete = taken.completeness is Completeness.COMPLETE
-        self._tally.taken(taken.number, unreadable, complete=complete, again=again)
-        self._silent = taken.silent
+        taken.unreadable_keys = {files[worker].sighting.key: why for worker, why in taken.unreadable.items()}
         self.names.see(name for file in taken.files for name in file.layout.at)
         self.modes_seen.update(file.mode for file in taken.files)

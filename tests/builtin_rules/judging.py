@@ -32,4 +32,4 @@ def mistakes(rule: str, **parameters: Any) -> list[str]:
 def defaults(rule: str) -> dict[str, object]:
     """SageMaker's parameters and their defaults, without those that are ours."""
     fields = builtin_rules()[rule].parameters.model_fields
-    return {name: field.default for name, field in fields.items() if name != "modes"}
+    return {name: field.default for name, field in fields.items() if "Ours" not in (field.description or "")}

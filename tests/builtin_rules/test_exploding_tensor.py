@@ -117,3 +117,20 @@ def test_a_deviation_that_infinity_made_nan_is_not_nan(
     tmp_path: Path, reductions: dict[str, float], expected: int | None
 ):
     assert met_at(tmp_path, reductions, only_nan="True") == expected
+
+
+@pytest.mark.parametrize(
+    ("run", "expected"),
+    [
+        ({"gradient/w": [INF, INF, 1.0, 1.0], "w": [1.0, 1.0, 1.0, 1.1]}, None),
+        ({"attention.mask_output_0": [[0.0, -INF]] * 3}, None),
+        ({"trees/Split": [[0.5, NAN]] * 3}, None),
+        ({"gradient/w": [1.0, INF, NAN, INF]}, 3),
+        ({"w": [1.0, 1.0, NAN]}, 2),
+        ({"loss": [NAN]}, 0),
+    ],
+)
+def test_the_recommended_parameters_leave_alone_what_is_not_finite_by_design(
+    run: dict[str, list[float]], expected: int | None
+):
+    assert judge("ExplodingTensor", run, parameter_set="recommended").met_at == expected

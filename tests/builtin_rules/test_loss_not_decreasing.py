@@ -7,12 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from builtin_rules.losses._losses import should_rise
+from evaluator.registry import builtin_rules
 from tests.builtin_rules.judging import defaults, judge, mistakes
 
 FIRST = [0.30, 0.33, 0.31, 0.30, 0.28]
 SECOND = [*FIRST, 0.20, 0.42]
 NAN, INF = float("nan"), float("inf")
+OURS = {"method": "sagemaker", "fall_percent": 2.0, "points": 200, "points_at_end": 20}
+TREND = {"method": "trend"}
 
 
 def at_every_fourth(losses: list[float]) -> list[int]:
@@ -193,64 +195,6 @@ def test_a_run_with_nothing_but_rising_metrics_is_not_evaluated():
     assert "only metrics were saved that should rise: accuracy" in result.why
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "accuracy",
-        "val_accuracy",
-        "acc",
-        "top5_acc",
-        "Accuracy",
-        "SparseCategoricalAccuracy",
-        "validation-auc",
-        "train-map@5",
-        "ndcg@10-",
-        "aucpr",
-        "r2",
-        "r2_score",
-        "f1",
-        "F1_macro",
-        "bleu4",
-        "mIoU",
-        "mean_iou",
-        "binary_accuracy_1",
-        "metrics/precision:0",
-        "recall_2",
-        "auROC",
-        "PSNR",
-    ],
-)
-def test_these_should_rise(name: str):
-    assert should_rise(name)
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        "loss",
-        "val_loss",
-        "CrossEntropyLoss_output_0",
-        "train-rmse",
-        "validation-error",
-        "train-logloss",
-        "train-mape",
-        "mae",
-        "dice_loss",
-        "accuracy_loss",
-        "f1_loss",
-        "feature_map_loss",
-        "perplexity",
-        "nll",
-        "train-error@0.5",
-        "gamma-deviance",
-        "mlogloss",
-        "merror",
-    ],
-)
-def test_these_should_fall(name: str):
-    assert not should_rise(name)
-
-
 def test_without_any_loss_named_it_is_a_mistake():
     assert (
         "LossNotDecreasing: no loss is named; give" in mistakes("LossNotDecreasing", use_losses_collection="False")[0]
@@ -263,3 +207,113 @@ def test_what_is_not_a_single_number_is_not_judged():
     result = judge("LossNotDecreasing", run, steps=[0, 10])
 
     assert (result.word, result.evaluated) == ("NoIssuesFound", 1)
+
+
+def test_parameters_of_our_own_change_nothing_by_themselves():
+    fields = builtin_rules()["LossNotDecreasing"].parameters.model_fields
+
+    assert {name: fields[name].default for name in OURS} == OURS
+
+
+def test_at_the_end_the_documented_method_judges_nothing_again():
+    result = judge("LossNotDecreasing", {"loss": [1.0, 0.9, 0.89995]}, steps=[0, 10, 15])
+
+    assert (result.word, result.evaluated) == ("NoIssuesFound", 1)
+
+
+def test_a_recommended_run_that_converged_is_quiet():
+    losses = [2.0 / (1 + step) for step in range(20)] + [0.1] * 230
+
+    assert judge("LossNotDecreasing", {"loss": losses}, parameters={"parameter_set": "recommended"}).met_at is None
+
+
+def test_who_names_a_parameter_of_the_documented_method_gets_that_method():
+    how = {"parameter_set": "recommended", "num_steps": 10}
+
+    assert judge("LossNotDecreasing", {"loss": [1.0, 1.0]}, steps=[0, 10], parameters=how).met_at == 10
+
+
+@pytest.mark.parametrize(
+    ("values", "saved_until", "expected"),
+    [
+        (19, 18, None),
+        (20, 19, 19),
+        (26, 50, 50),
+        (25, 50, None),
+        (200, 199, 199),
+        (250, 299, 199),
+    ],
+)
+def test_by_trend_it_is_judged_after_many_values_or_at_the_end_of_a_run_that_they_reach_into(
+    values: int, saved_until: int, expected: int | None
+):
+    losses: list[float | None] = [2.3] * values + [None] * (saved_until + 1 - values)
+    other = [1.0 / (1 + step) for step in range(saved_until + 1)]
+
+    result = judge("LossNotDecreasing", {"loss": losses, "w": other}, collections={"losses": ["loss"]}, **TREND)
+
+    assert result.met_at == expected
+
+
+@pytest.mark.parametrize(
+    ("losses", "fires"),
+    [
+        ([2.0] * 25, True),
+        ([2.0] * 20 + [1.7] * 5, False),
+        ([2.0] * 20 + [1.98] * 5, True),
+        ([-1.0] * 20 + [-1.1] * 5, False),
+        ([-1.0] * 25, True),
+        ([0.0] * 25, False),
+        ([NAN] * 25, False),
+        ([2.0] * 24 + [INF], False),
+        ([1e300] * 25, True),
+        ([1e-300] * 25, True),
+        ([1.7e308] * 25, False),
+    ],
+)
+def test_what_has_never_fallen_by_trend(losses: list[float], fires: bool):
+    assert (judge("LossNotDecreasing", {"loss": losses}, **TREND).met_at is not None) is fires
+
+
+def test_by_trend_the_finding_is_about_the_loss_of_training_at_the_end():
+    losses = [2.0, 1.0] * 25
+    result = judge("LossNotDecreasing", {"loss": losses}, modes=["TRAIN", "EVAL"] * 25, **TREND)
+
+    finding = result.findings[0]
+    assert (finding.step, finding.mode, finding.measured, finding.limit) == (49, "TRAIN", 0.0, 2.0)
+    assert finding.details == {"first_level": 2.0, "lowest_level": 2.0, "values": 25, "sum_of": 1}
+
+
+def test_by_trend_losses_of_evaluation_are_judged_when_they_are_asked_for():
+    losses = [1.0 / (1 + step) if step % 2 == 0 else 2.0 for step in range(50)]
+
+    result = judge("LossNotDecreasing", {"loss": losses}, modes=["TRAIN", "EVAL"] * 25, mode="EVAL", **TREND)
+
+    assert (result.met_at, result.findings[0].mode) == (49, "EVAL")
+
+
+def test_by_trend_one_worker_on_which_the_loss_falls_is_enough():
+    falling = [2.0 / (1 + step) for step in range(25)]
+    workers = {"worker_0": {"loss": falling}, "worker_1": {"loss": [2.0] * 25}}
+
+    assert judge("LossNotDecreasing", {}, workers=workers, **TREND).met_at is None
+
+
+def test_by_trend_parts_are_judged_by_their_sum():
+    run = {"box_loss": [1.0 + step / 25 for step in range(25)], "cls_loss": [3.0 - step / 12.5 for step in range(25)]}
+
+    assert judge("LossNotDecreasing", run, **TREND).met_at is None
+
+
+def test_by_trend_a_total_hides_its_parts():
+    run = {"box_loss": [1.0] * 25, "loss": [2.0 / (1 + step) for step in range(25)]}
+
+    assert judge("LossNotDecreasing", run, **TREND).met_at is None
+
+
+def test_by_trend_a_loss_that_fell_early_is_judged_however_short_the_run():
+    fell = judge("LossNotDecreasing", {"loss": [2.0 / (1 + step) for step in range(8)]}, **TREND)
+    stood = judge("LossNotDecreasing", {"loss": [2.0] * 8}, **TREND)
+
+    assert fell.word == "NoIssuesFound"
+    assert "no loss has more than 8 of 200 finite values so far, or of 20 at the end" in stood.why

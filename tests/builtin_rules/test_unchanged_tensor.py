@@ -132,3 +132,22 @@ def test_the_finding_says_for_how_many_values():
     finding = judge("UnchangedTensor", {"a": [1.0, 2.0, 3.0], "w": [1.0, 1.0, 1.0]}, tensor_regex=".*").findings[0]
 
     assert (finding.tensor, finding.measured, finding.limit, finding.mode) == ("w", 3, 3, "GLOBAL")
+
+
+RECOMMENDED = {"parameter_set": "recommended"}
+
+
+@pytest.mark.parametrize(
+    ("series", "expected"),
+    [
+        ([1.0, 1.1, *[1.2] * 10], 11),
+        ([1.0, 1.1, *[1.2] * 9], None),
+        ([1.0] * 30, None),
+        ([1.0, 1.1] + [1.2 + 1e-9 * step for step in range(20)], None),
+        ([1.0 + (step // 8) / 10 for step in range(40)], None),
+        ([1.0 + (step // 8) / 10 for step in range(24)] + [1.2] * 14, 30),
+    ],
+    ids=["stopped", "not for long enough", "frozen", "converging", "accumulated", "longer than between updates"],
+)
+def test_the_recommended_parameters_want_that_it_moved_and_stopped(series: list[float], expected: int | None):
+    assert judge("UnchangedTensor", {"w": series}, **RECOMMENDED).met_at == expected

@@ -60,3 +60,40 @@ def test_a_threshold_of_zero_is_a_mistake():
         "parameter 'threshold' is '0'; expected a number greater than 0"
         in mistakes("VanishingGradient", threshold="0")[0]
     )
+
+
+RECOMMENDED = {"parameter_set": "recommended"}
+
+
+@pytest.mark.parametrize("steps", [4, 5, 6])
+def test_the_recommended_parameters_want_five_saved_steps(steps: int):
+    result = judge("VanishingGradient", {"w": [1e-9] * steps, "head": [1e-2] * steps}, **RECOMMENDED)
+
+    assert result.met_at == (4 if steps > 4 else None)
+
+
+@pytest.mark.parametrize(
+    "gradients",
+    [
+        {"w": [1e-8] * 9, "head": [1e-7] * 9},
+        {"w": [10.0**-step for step in range(14)], "head": [10.0**-step for step in range(14)]},
+        {"w": [1e-9 * 1.3**step for step in range(16)], "head": [1e-2] * 16},
+        {"w": [0.0, *[1e-3] * 8], "head": [1e-2] * 9},
+        {"w": [1e-9, 1e-9, 1e-3] * 5, "head": [1e-2] * 15},
+    ],
+    ids=["as small as the others", "converging", "growing", "zero at first", "now and then"],
+)
+def test_gradients_that_are_small_for_a_reason_are_quiet_by_the_recommended_parameters(
+    gradients: dict[str, list[float]],
+):
+    assert judge("VanishingGradient", gradients, **RECOMMENDED).met_at is None
+
+
+def test_a_run_in_which_all_gradients_are_zero_does_not_learn():
+    assert judge("VanishingGradient", {"w": [0.0] * 5, "head": [0.0] * 5}, **RECOMMENDED).met_at == 4
+
+
+def test_a_gradient_that_is_not_finite_does_not_make_the_others_small():
+    run = {"w": [1e-8] * 6, "head": [float("inf")] * 6}
+
+    assert judge("VanishingGradient", run, **RECOMMENDED).met_at is None

@@ -98,3 +98,21 @@ def test_a_step_of_evaluation_is_no_update():
     run = {"w": [1.0, 1.1, 1.1, 1.2]}
 
     assert judge("WeightUpdateRatio", run, modes=["TRAIN", "TRAIN", "EVAL", "TRAIN"]).evaluated == 2
+
+
+@pytest.mark.parametrize(
+    ("weights", "expected"),
+    [
+        ([[0.1, -0.1], [0.9, 0.8]], 1),
+        ([[0.1, -0.1], [5.0, -5.0]], 1),
+        ([[0.0, 0.0], [1e-3, -1e-3], [2e-3, -1e-3]], None),
+        ([[1e-6, 1e-6], [5e-4, 5e-4], [5e-3, 5e-3]], None),
+        ([[0.1, 0.1]] * 8, None),
+        ([[0.1, 0.1], [0.12, 0.1], [0.12, 0.1], [0.14, 0.1]], None),
+    ],
+    ids=["eight times as large", "flies off", "starts at zero", "starts near zero", "frozen", "accumulated"],
+)
+def test_the_recommended_parameters_look_for_updates_that_are_too_large(
+    weights: list[list[float]], expected: int | None
+):
+    assert judge("WeightUpdateRatio", {"w": weights}, parameter_set="recommended").met_at == expected

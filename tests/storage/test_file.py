@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from evaluator.errors import KeyMissing, KeyRefused, StorageUnavailable
+from evaluator.storage._walking import Walker
 from evaluator.storage.base import Store
 from evaluator.storage.file import LONGEST_KEY, FileStore
 from tests.storage.contract import StoreContract, keys
@@ -254,7 +255,7 @@ def test_folders_before_the_start_are_skipped_whole(root: Path, scanned: list[st
 
 def test_a_file_that_vanishes_between_listing_and_status_is_left_out(root: Path, monkeypatch: pytest.MonkeyPatch):
     (root / "a" / "y").write_bytes(b"")
-    keys_of = FileStore._keys
+    keys_of = Walker.keys
 
     def vanishing(*args: Any) -> Any:
         for key, entry in keys_of(*args):
@@ -262,21 +263,21 @@ def test_a_file_that_vanishes_between_listing_and_status_is_left_out(root: Path,
                 (root / "a" / "y").unlink()
             yield key, entry
 
-    monkeypatch.setattr(FileStore, "_keys", vanishing)
+    monkeypatch.setattr(Walker, "keys", vanishing)
 
     assert keys(FileStore(root)) == ["a/x"]
 
 
 def test_a_folder_that_vanishes_before_it_is_walked_is_left_out(root: Path, monkeypatch: pytest.MonkeyPatch):
     (root / "b").mkdir()
-    scan = FileStore._scan
+    scan = Walker.scan
 
-    def vanishing(self: FileStore, folder: str, *, given: bool) -> Any:
+    def vanishing(self: Walker, folder: str, *, given: bool) -> Any:
         if folder == "b/":
             (root / "b").rmdir()
         return scan(self, folder, given=given)
 
-    monkeypatch.setattr(FileStore, "_scan", vanishing)
+    monkeypatch.setattr(Walker, "scan", vanishing)
 
     assert keys(FileStore(root)) == ["a/x"]
 

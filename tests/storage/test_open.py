@@ -40,6 +40,14 @@ def test_an_unknown_scheme_names_the_known_ones(uri: str):
         open_store(uri)
 
 
+def test_a_part_of_a_backend_is_no_scheme():
+    """The message for an unknown scheme offered the modules that a backend is made of."""
+    with pytest.raises(InputError) as caught:
+        open_store("walking://x")
+
+    assert "walking" not in caught.value.mistake.would_be_right
+
+
 def test_the_nearest_scheme_is_suggested():
     with pytest.raises(InputError, match="did you mean 'memory'"):
         open_store("memry://x")

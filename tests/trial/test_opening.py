@@ -10,7 +10,7 @@ import pytest
 from evaluator.errors import InputError
 from evaluator.sources.base import Source
 from evaluator.storage.file import FileStore
-from evaluator.trial.opening import await_run, open_run
+from evaluator.trial.opening import await_run, explain_no_step, open_run
 from evaluator.writer import TrialWriter
 from tests.saved_run import ScriptedClock
 
@@ -103,3 +103,46 @@ def test_a_parent_folder_is_not_waited_for(tmp_path: Path):
 
     with pytest.raises(InputError, match="a level below"):
         wait(tmp_path, ScriptedClock())
+
+
+# a run without a step
+
+
+def no_step(path: Path) -> str:
+    return str(explain_no_step(str(path), FileStore(path))).removeprefix(str(path))
+
+
+def made(path: Path, *keys: str) -> Path:
+    for key in keys:
+        (path / key).parent.mkdir(parents=True, exist_ok=True)
+        (path / key).touch()
+    return path
+
+
+def test_unfinished_files_are_told(tmp_path: Path):
+    """A job that was killed while it saved left .tmp files only, and was told that it had saved no step (A2)."""
+    keys = ["index/0/1_w.json.tmp", "events/0/1_w.tfevents.tmp", "events/0/2_w.tfevents.tmp"]
+
+    assert no_step(made(tmp_path, *keys)) == (
+        ": holds no saved step; there is index/ with 1 unfinished file, events/ with 2 unfinished files, "
+        "no collections/, no end marker, being written or left over: events/0/1_w.tfevents.tmp, ...; "
+        "name a trial with at least one step, or --follow to wait for one"
+    )
+
+
+def test_a_run_that_ended_before_its_first_step_is_told_so(tmp_path: Path):
+    (tmp_path / "index").mkdir()
+
+    assert no_step(made(tmp_path, "training_job_end.ts", "collections/0/w_collections.json")).startswith(
+        ": holds no saved step; there is index/ without a file, no events/, collections/ with 1 file, the end marker; "
+    )
+
+
+def test_values_without_an_index_are_told(tmp_path: Path):
+    assert no_step(made(tmp_path, "events/0/1_w.tfevents", "events/0/2_w.tfevents", "events/0/3_w.tmp")).startswith(
+        ": holds no saved step; there is no index/, events/ with 2 files and 1 unfinished file, no collections/, "
+    )
+
+
+def test_a_folder_of_unfinished_files_is_not_empty(tmp_path: Path):
+    assert refusal(made(tmp_path, "x.tmp")).endswith("there is: x.tmp")

@@ -47,12 +47,21 @@ def pair(clock: ScriptedClock) -> SavedRun:
     return run
 
 
+class Judged(Trial):
+    """A trial whose steps are judged as they come."""
+
+    def poll(self) -> Iterator[Step]:
+        for step in super().poll():
+            self.judged(step)
+            yield step
+
+
 def follow(run: SavedRun) -> Trial:
-    return Trial(SmdebugFolder(run.store), run.clock, Waits(GRACE, QUORUM), following=True, relist=RELIST)
+    return Judged(SmdebugFolder(run.store), run.clock, Waits(GRACE, QUORUM), following=True, relist=RELIST)
 
 
 def read_once(run: SavedRun) -> Trial:
-    return Trial(SmdebugFolder(run.store), run.clock, Waits(GRACE, QUORUM), following=False)
+    return Judged(SmdebugFolder(run.store), run.clock, Waits(GRACE, QUORUM), following=False)
 
 
 def steps(polled: Iterator[Step]) -> list[int]:
@@ -175,7 +184,7 @@ def test_only_the_last_saved_steps_are_looked_at_until_the_next_whole_listing(ru
 # files that are written again
 
 
-def test_a_step_written_again_is_taken_again_with_the_later_values(run: SavedRun):
+def test_a_step_written_again_is_taken_with_the_later_values_and_all_others_anew(run: SavedRun):
     trial = follow(run)
     for step in range(4):
         run.save(step)
@@ -185,9 +194,11 @@ def test_a_step_written_again_is_taken_again_with_the_later_values(run: SavedRun
     again = list(trial.poll())
 
     assert [(step.number, step.restarted, list(step.files[0].layout.names)) for step in again] == [
-        (2, True, ["loss", "new"])
+        (0, True, ["loss"]),
+        (1, False, ["loss"]),
+        (2, False, ["loss", "new"]),
     ]
-    assert (trial.counts.complete, trial.counts.last, "restart at step 2" in trial.problems) == (4, 3, True)
+    assert (trial.counts.complete, trial.counts.last, "restart at step 2" in trial.problems) == (3, 2, True)
 
 
 def test_a_restart_is_flagged_at_its_first_step_only(run: SavedRun):
@@ -200,7 +211,7 @@ def test_a_restart_is_flagged_at_its_first_step_only(run: SavedRun):
         run.save(step)
     again = list(trial.poll())
 
-    assert [(step.number, step.restarted) for step in again] == [(step, step == 30) for step in range(30, 70)]
+    assert [(step.number, step.restarted) for step in again] == [(step, step == 0) for step in range(70)]
     assert (trial.counts.complete, trial.counts.late_files) == (70, 0)
 
 
@@ -216,7 +227,7 @@ def test_a_restart_that_was_found_is_followed_without_whole_listings(run: SavedR
         run.save(step)
         taken += [found.number for found in poll_after(trial, run, 1)]
 
-    assert taken == list(range(10, 60))
+    assert taken == list(range(60))
 
 
 def test_the_other_worker_s_part_of_a_restart_is_seen_without_a_whole_listing(pair: SavedRun):
@@ -230,7 +241,7 @@ def test_the_other_worker_s_part_of_a_restart_is_seen_without_a_whole_listing(pa
     pair.clock.advance(1)
     pair.save(10, "worker_1")
 
-    assert (first, [step.number for step in poll_after(trial, pair, 1)]) == ([], [10])
+    assert (first, [step.number for step in poll_after(trial, pair, 1)]) == (list(range(10)), [10])
 
 
 def test_a_worker_that_does_not_write_a_step_again_keeps_its_file(pair: SavedRun):
@@ -271,9 +282,12 @@ def test_at_the_end_a_step_written_again_by_one_worker_has_the_other_s_file_too(
     list(trial.poll())
     pair.clock.advance(1)
     pair.save(1, "worker_1", values={"again": np.ones(1)})
-    (again,) = trial.finish()
+    again = list(trial.finish())
 
-    assert (again.number, workers(again), again.restarted) == (1, ["worker_0", "worker_1"], True)
+    assert [(step.number, workers(step), step.restarted) for step in again] == [
+        (0, ["worker_0", "worker_1"], True),
+        (1, ["worker_0", "worker_1"], False),
+    ]
 
 
 def test_a_file_that_changes_before_its_step_is_taken_counts_as_it_is_then(pair: SavedRun):
@@ -720,14 +734,42 @@ def test_progress_is_told_per_worker(pair: SavedRun):
     assert [trial.progress(worker) for worker in ("worker_0", "worker_1", "nobody")] == [(4, 2), (0, 1), (-1, 0)]
 
 
-def test_tensors_that_could_not_be_read_are_counted_per_file(run: SavedRun):
+@pytest.mark.parametrize(("problems", "told"), [({0: "is cut", 1: "too"}, "2 tensors"), ({4: "is cut"}, "1 tensor")])
+def test_tensors_that_could_not_be_read_are_named_per_file(run: SavedRun, problems: dict[int, str], told: str):
     run.save(0)
     trial = read_once(run)
     (step,) = trial.finish()
     trial.count_unreadable(step.files[0], {})
-    trial.count_unreadable(step.files[0], {0: "is cut", 1: "too"})
+    trial.count_unreadable(step.files[0], problems)
 
-    assert (trial.counts.unreadable, trial.problems["step 0, worker_0"]) == (1, "2 tensors not read: is cut")
+    assert (trial.counts.unreadable, trial.problems["step 0, worker_0"]) == (1, f"{told} not read: is cut")
+
+
+def test_steps_with_unreadable_files_are_counted_not_the_files(pair: SavedRun):
+    """Two workers' files of one step could not be read, and the status said that two steps were unreadable."""
+    pair.save(0, "worker_0", "worker_1")
+    pair.store.write(index_key(0, "worker_0"), b"")
+    pair.store.write(index_key(0, "worker_1"), b"")
+    pair.save(1, "worker_0", "worker_1")
+    trial = read_once(pair)
+    _, second = trial.finish()
+    for file in second.files:
+        trial.count_unreadable(file, {0: "is cut"})
+
+    assert (trial.counts.unreadable, len(trial.problems)) == (2, 4)
+
+
+def test_a_step_counts_when_it_is_judged(run: SavedRun):
+    """A job that ended at its first finding said that nine steps were complete: eight were only read ahead."""
+    for step in range(10):
+        run.save(step)
+    trial = Trial(SmdebugFolder(run.store), run.clock, Waits(GRACE, QUORUM), following=False)
+    taken = list(trial.finish())
+    before = trial.counts.complete, trial.counts.last
+    for one in taken[:3]:
+        trial.judged(one)
+
+    assert (before, trial.counts.complete, trial.counts.last) == ((0, None), 3, 2)
 
 
 def test_a_file_that_is_replaced_between_listing_and_reading_is_no_restart(run: SavedRun):

@@ -1,0 +1,1 @@
+"""What the rules make of public training logs with known outcome."""

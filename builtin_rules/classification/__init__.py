@@ -1,0 +1,1 @@
+"""Rules about labels and predictions of a classification."""

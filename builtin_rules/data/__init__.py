@@ -1,0 +1,1 @@
+"""Rules about the data that training is given."""

@@ -1,0 +1,196 @@
+"""Cutting tensors out of the bytes of an event file: many with one array operation where files are laid out alike.
+
+Consecutive event files of a worker mostly differ in nothing but the numbers themselves. What was found out about one
+file (where which content lies) is kept as a template; a later file is only compared with it, byte for byte at the
+places that decide, and then cut along the same lines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evaluator.errors import FormatError, Truncated
+from evaluator.formats.event import Place as Located
+from evaluator.formats.event import decode_event, locate
+from evaluator.formats.reduction_names import parse_saved_name
+from evaluator.formats.tfrecord import CONSTANT_FOOTER, read_record
+from evaluator.segments import Array, Segments
+from evaluator.sources.base import VALUE, FileValues, Layout, Positions, join
+
+JOIN_BELOW = 2**16
+"""Tensors of more bytes stay where they were read; copying them together would cost more than it saves."""
+TEMPLATES = 64
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Chunk:
+    """Bytes of an event file, and the records that are wanted of them."""
+
+    key: str
+    data: bytes
+    starts: NDArray[np.int64]
+    """Per position of the layout, where its record begins, relative to the first byte of `data`."""
+    lengths: NDArray[np.int64]
+    parts: Sequence[Positions]
+    """Per group the wanted positions whose records are in `data`."""
+    mostly_wanted: bool = True
+    """Whether little was read over; if not, what is wanted is copied so that the rest can be let go."""
+
+    def record(self, position: int) -> tuple[int, int]:
+        """Where a record lies: its start and its length."""
+        return int(self.starts[position]), int(self.lengths[position])
+
+
+@dataclass(frozen=True, slots=True)
+class _Cut:
+    """Tensors of one group and type: where their contents lie relative to the first byte read."""
+
+    group: int
+    positions: Positions
+    dtype: np.dtype[np.generic]
+    spans: list[tuple[int, int]]
+    counts: NDArray[np.int64]
+    shapes: list[tuple[int, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Template:
+    """What must be equal in a file (`checked` places hold `expected`) for it to be cut along `cuts`."""
+
+    reach: int
+    """How many bytes it takes to check."""
+    checked: NDArray[np.int64]
+    expected: NDArray[np.uint8]
+    cuts: list[_Cut]
+    odd: list[Positions]
+    """Per group what is not plain numbers between constant footers and is decoded one by one."""
+
+
+class Templates:
+    """What was found out about the files so far."""
+
+    def __init__(self) -> None:
+        """No template is known yet."""
+        self._known: dict[tuple[object, ...], _Template] = {}
+
+    def cut(self, layout: Layout, chunk: Chunk, values: FileValues) -> None:
+        """Take what is wanted out of the bytes."""
+        inside = np.concatenate(chunk.parts)
+        key = (layout, *map(_key, (chunk.starts[inside], chunk.lengths[inside], *chunk.parts)))
+        template = self._known.get(key)
+        fits = template is not None and _fits(template, chunk.data)
+        if template is None or not fits:
+            template = _learn(layout, chunk)
+        _cut(template, chunk, values)
+        sound = _decode_each(layout, chunk, template.odd, values)
+        # What was learned from a damaged file would make its sound successors slow.
+        if sound and not fits:
+            if len(self._known) >= TEMPLATES:
+                self._known.clear()
+            self._known[key] = template
+
+
+def _learn(layout: Layout, chunk: Chunk) -> _Template:
+    """Find out how a file is laid out."""
+    checked: list[range] = []
+    bundles: dict[tuple[int, str, int], list[tuple[int, int, int, tuple[int, ...]]]] = {}
+    odd: list[list[int]] = [[] for _ in chunk.parts]
+    for number, part in enumerate(chunk.parts):
+        for position in part.tolist():
+            start, length = chunk.record(position)
+            found = _plain(layout, position, chunk.data, start, length)
+            if found is None:
+                odd[number].append(position)
+                continue
+            checked += [range(*span) for span in found.fixed]
+            checked.append(range(start + length - len(CONSTANT_FOOTER), start + length))
+            alone = 0 if found.content_length < JOIN_BELOW else position + 1
+            stop = found.content_start + found.content_length
+            bundle = bundles.setdefault((number, found.dtype.str, alone), [])
+            bundle.append((position, found.content_start, stop, found.shape))
+    places = np.concatenate([*(np.arange(span.start, span.stop) for span in checked), np.empty(0, np.int64)])
+    places = places.astype(np.int64, copy=False)
+    expected = np.frombuffer(chunk.data, np.uint8)[places]
+    cuts = [
+        _Cut(
+            group,
+            np.array([position for position, *_ in bundle], np.int64),
+            np.dtype(dtype),
+            [(start, stop) for _, start, stop, _ in bundle],
+            np.array([(stop - start) // np.dtype(dtype).itemsize for _, start, stop, _ in bundle], np.int64),
+            [shape for *_, shape in bundle],
+        )
+        for (group, dtype, _), bundle in bundles.items()
+    ]
+    reach = int(places.max(initial=-1)) + 1
+    return _Template(reach, places, expected, cuts, [np.array(positions, np.int64) for positions in odd])
+
+
+def _fits(template: _Template, data: bytes) -> bool:
+    """Whether a file can be cut along the template."""
+    if len(data) < template.reach:
+        return False
+    return bool((np.frombuffer(data, np.uint8)[template.checked] == template.expected).all())
+
+
+def _cut(template: _Template, chunk: Chunk, values: FileValues) -> None:
+    view = memoryview(chunk.data)
+    for cut in template.cuts:
+        if len(cut.spans) == 1 and chunk.mostly_wanted:
+            start, stop = cut.spans[0]
+            flat = np.frombuffer(view[start:stop], cut.dtype)
+        else:
+            flat = np.frombuffer(b"".join([view[start:stop] for start, stop in cut.spans]), cut.dtype)
+        values.joined.append((cut.group, cut.positions, Segments(flat, cut.counts, cut.shapes)))
+
+
+def _decode_each(layout: Layout, chunk: Chunk, parts: Sequence[Positions], values: FileValues) -> bool:
+    """The slow way, one tensor after the other, for text, unusual encodings and damaged records.
+
+    Returns:
+        Whether all could be read.
+    """
+    arrays: dict[int, Array] = {}
+    sound = True
+    for position in np.concatenate(parts).tolist():
+        start, length = chunk.record(position)
+        where = f"{chunk.key}: {layout.names[position]!r}"
+        try:
+            if start + length > len(chunk.data):
+                raise Truncated(where, f"ends {start + length - len(chunk.data)} bytes early", "the file is cut off")
+            event = decode_event(read_record(chunk.data, start, length, where), where)
+            if event is None or not _named(layout, position, event.name):
+                found = "no tensor" if event is None else repr(event.name)
+                raise FormatError(where, f"the record holds {found}", "the file was replaced after it was indexed")
+        except FormatError as error:
+            values.problems[position] = str(error)
+            sound = False
+        else:
+            arrays[position] = event.values
+    join(arrays, parts, values)
+    return sound
+
+
+def _plain(layout: Layout, position: int, data: bytes, start: int, length: int) -> Located | None:
+    """Where the plain numbers of a record lie; None for anything that has to be decoded with care."""
+    try:
+        found = locate(data, start, length)
+    except FormatError:
+        return None
+    end = start + length
+    constant = data[end - len(CONSTANT_FOOTER) : end] == CONSTANT_FOOTER
+    return found if found is not None and constant and _named(layout, position, found.name) else None
+
+
+def _named(layout: Layout, position: int, saved: str) -> bool:
+    """Whether a record's own name is the one its index entry promised."""
+    name, reduction = parse_saved_name(saved)
+    return name == layout.names[position] and (reduction or VALUE) == layout.kinds[position]
+
+
+def _key(numbers: NDArray[np.int64]) -> bytes:
+    return np.ascontiguousarray(numbers).tobytes()

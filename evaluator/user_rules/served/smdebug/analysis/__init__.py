@@ -1,0 +1,3 @@
+"""Helpers for rules."""
+
+__all__: list[str] = []

@@ -1,0 +1,3 @@
+"""The parts that trials are made of."""
+
+__all__: list[str] = []

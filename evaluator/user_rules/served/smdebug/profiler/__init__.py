@@ -1,0 +1,3 @@
+"""Profiles, of which this version reads none."""
+
+__all__: list[str] = []

@@ -1,0 +1,5 @@
+"""The base class of rules."""
+
+from evaluator.user_rules.rule import Rule
+
+__all__ = ["Rule"]

@@ -1,0 +1,8 @@
+"""What scripts with XGBoost import for reading; no framework is imported."""
+
+from evaluator.user_rules.collection import Collection, CollectionKeys
+from evaluator.user_rules.configs import SaveConfig, SaveConfigMode
+from evaluator.user_rules.modes import ModeKeys, modes
+from evaluator.user_rules.opening import create_trial
+
+__all__ = ["Collection", "CollectionKeys", "ModeKeys", "SaveConfig", "SaveConfigMode", "create_trial", "modes"]

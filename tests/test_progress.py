@@ -1,0 +1,85 @@
+"""What is told of the progress of a run's workers."""
+
+from __future__ import annotations
+
+import pytest
+
+from evaluator.modes import Mode
+from evaluator.progress import PAUSES, ProgressTracker
+
+
+def tracked(*saved: str, mode: Mode = Mode.TRAIN) -> ProgressTracker:
+    """Workers a, b, ... that save the steps where their pattern has an x."""
+    tracker = ProgressTracker()
+    for step in range(max(len(pattern) for pattern in saved)):
+        for rank, pattern in enumerate(saved):
+            if pattern[step : step + 1] == "x":
+                tracker.wrote(chr(ord("a") + rank), step, float(step), mode)
+    return tracker
+
+
+@pytest.mark.parametrize(
+    ("pattern", "behind", "rhythm"),
+    [("xxxxxx", 0, 1), ("xxxx..", 2, 1), ("x..x..", 2, 3), ("x....x", 0, 5), ("...xxx", 0, 1)],
+)
+def test_a_worker_is_behind_by_the_steps_that_others_saved_since_its_newest(pattern: str, behind: int, rhythm: int):
+    view = tracked("xxxxxx", pattern).view()
+
+    assert (view.behind.tolist(), view.rhythm.tolist()) == ([0, behind], [1, rhythm])
+
+
+def test_a_worker_is_not_behind_in_a_mode_in_which_it_does_not_save():
+    tracker = tracked("xx", "xx")
+    for step in range(2, 6):
+        tracker.wrote("a", step, None, Mode.EVAL)
+
+    assert tracker.view().behind.tolist() == [0, 0]
+
+
+def test_a_worker_that_saves_in_two_modes_is_behind_in_either():
+    tracker = tracked("xx", "xx")
+    tracker.wrote("a", 2, None, Mode.EVAL)
+    tracker.wrote("b", 2, None, Mode.EVAL)
+    tracker.wrote("a", 3, None, Mode.EVAL)
+
+    assert tracker.view().behind.tolist() == [0, 1]
+
+
+def test_pauses_are_those_in_which_no_worker_saved():
+    tracker = ProgressTracker()
+    for worker, step, at in [
+        ("a", 0, 0.0),
+        ("b", 0, 5.0),
+        ("a", 1, 8.0),
+        ("b", 1, 20.0),
+        ("b", 2, 21.0),
+        ("a", 2, 30.0),
+    ]:
+        tracker.wrote(worker, step, at)
+
+    assert tracker.view().pauses.tolist() == [3.0, 1.0]
+
+
+def test_the_order_of_the_files_of_a_step_does_not_matter():
+    tracker = ProgressTracker()
+    for worker, step, at in [("a", 0, 0.0), ("b", 0, 5.0), ("a", 1, 20.0), ("b", 1, 8.0)]:
+        tracker.wrote(worker, step, at)
+
+    assert tracker.view().pauses.tolist() == [3.0]
+
+
+def test_times_that_go_back_or_are_not_known_make_no_negative_pauses():
+    tracker = ProgressTracker()
+    for step, at in enumerate([100.0, None, 50.0, 160.0]):
+        tracker.wrote("a", step, at)
+
+    assert tracker.view().pauses.tolist() == [0.0, 110.0]
+
+
+def test_only_the_last_pauses_are_kept():
+    tracker = ProgressTracker()
+    for step in range(PAUSES + 10):
+        tracker.wrote("a", step, float(step * step))
+
+    pauses = tracker.view().pauses
+    assert (len(pauses), pauses[-1]) == (PAUSES, 2 * (PAUSES + 9) - 1)
