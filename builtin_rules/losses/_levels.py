@@ -1,8 +1,8 @@
 """The level of a loss: what it stands at, with the noise of single batches taken out.
 
 Source:
-    the numbers here were chosen on labelled logs of public training runs (docs/detection.md), where a fifth more or
-    less of any of them changes no verdict on a healthy run.
+    LEAST, PART, MOST and CLIP were chosen on labelled logs of public training runs (docs/detection.md), where a fifth
+    more or less of any of them changes no verdict on a healthy run; CHANGES is our choice.
 """
 
 from __future__ import annotations

@@ -8,8 +8,9 @@ Where a whole loss is logged that is judged, else the sum of the parts of each s
 
 Quiet when: a loss has fewer than `points` values; it is zero or negative; it is NaN or infinite, from then on (see
 NonFinite); a reward is logged, because in reinforcement learning a loss need not fall; or a metric should rise.
-Source: ours; the numbers were chosen on labelled logs of public training runs (docs/detection.md). What is judged is
-decided in `totals_or_sums`, what a level is in `follow`, its noise in `noise_of`, and what counts as risen in `risen`.
+Source: ours; the numbers were chosen on labelled logs of public training runs, `noise` on the healthy programs of the
+zoo too (both in docs/detection.md). What is judged is decided in `totals_or_sums`, what a level is in `follow`, its
+noise in `noise_of`, and what counts as risen in `risen`.
 """
 
 import numpy as np

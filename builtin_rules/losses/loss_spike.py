@@ -10,8 +10,9 @@ before is zero or negative, or one of the values was;
 only the parts of a loss are logged and there are
 several; a reward is logged; or a metric
 should rise.
-Source: ours; the numbers were chosen on labelled logs of public training runs (docs/detection.md). What a spike is is
-decided in `spiked`, what it is compared with in `remember`.
+Source: ours; the numbers were chosen on labelled logs of public training runs, `spread` and `floor` on the healthy
+programs of the zoo too (both in docs/detection.md). What a spike is is decided in `spiked`, what it is compared with in
+`remember`.
 """
 
 import math

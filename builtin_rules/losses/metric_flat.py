@@ -9,8 +9,8 @@ Quiet when: no metric has so many values; one rose, is near its ceiling (1, or 1
 zero (it is not filled in), or became NaN or infinite; the level of some training loss fell by `loss_fall_percent`; or a
 reward is logged.
 Source: ours, for user report 30 (accuracy stood at 0.5 for an hour and no rule said so); the numbers were chosen on
-labelled logs of public training runs (docs/detection.md). What is flat is decided in `standing`, which metrics count in
-`add`.
+labelled logs of public training runs, `noise` on the zoo too (both in docs/detection.md). What is flat is decided in
+`standing`, which metrics count in `add`.
 """
 
 import math

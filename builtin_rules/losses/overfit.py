@@ -15,7 +15,7 @@ By `trend` no training loss is needed; quiet also when only the parts of a valid
 several, or it is zero, negative, or once was NaN or infinite (see NonFinite).
 Source: SageMaker Debugger's list of built-in rules, "Overfit". What it takes the mean of is not documented; our choice
 is in `add`, and that of NaN and negative losses in `excess`. Method `trend` is ours, its numbers chosen on labelled
-logs of public training runs (docs/detection.md): `is_past_best`, `not_worse`.
+logs of public training runs, `noise` on the zoo too (both in docs/detection.md): `is_past_best`, `not_worse`.
 """
 
 from functools import partial
