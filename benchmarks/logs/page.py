@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
+from functools import partial
 
 from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from benchmarks import marked_page
 from benchmarks.incidents import percent
 from benchmarks.logs.score import FITTING, JudgedLog, Score, alarmed, false_alarms, misses, recall, unclear
+from benchmarks.marked_page import table_lines
 from evaluator.logs import printable
 
 Results = Mapping[str, Sequence[JudgedLog]]
@@ -19,17 +21,10 @@ Results = Mapping[str, Sequence[JudgedLog]]
 Rows = list[list[str]]
 
 RECOMMENDED = "recommended"
-BEGIN, END = "<!-- logs -->", "<!-- /logs -->"
 NARROW = frozenset({"run", "repository", "rule", "step", "measured", "label", "begins at", "found at"})
 """Columns that stay on one line."""
-NEW_PAGE = f"""# What the rules detect
-
-<!-- zoo -->
-<!-- /zoo -->
-
-{BEGIN}
-{END}
-"""
+put = partial(marked_page.put, "logs")
+"""Writes this benchmark's part of a page."""
 INTRODUCTION = """## Logs of public training runs
 
 Losses, metrics, gradient norms and learning rates of {runs} runs of {repositories} repositories, labelled from the
@@ -109,27 +104,13 @@ def markdown(results: Results) -> str:
     """The part of the page between the marks."""
     logs = next(iter(results.values()))
     repositories = len({log.label.repository for log in logs})
-    parts = [INTRODUCTION.format(runs=len(logs), repositories=repositories), "", *_table(*summary(results))]
+    parts = [INTRODUCTION.format(runs=len(logs), repositories=repositories), "", *table_lines(*summary(results))]
     for name, judged in results.items():
-        parts += ["", f"### Logs: {name}", "", *_table(*by_rule(judged))]
+        parts += ["", f"### Logs: {name}", "", *table_lines(*by_rule(judged))]
         for title, head, rows in details(judged) if name == RECOMMENDED else []:
             parts += ["", f"{title[0].upper()}{title[1:]}:{'' if rows else ' none.'}"]
-            parts += ["", *_table(head, rows)] if rows else []
+            parts += ["", *table_lines(head, rows)] if rows else []
     return "\n".join(parts)
-
-
-def put(page: Path, text: str) -> None:
-    """Write the text between the marks of the page; the page is made when there is none.
-
-    Raises:
-        ValueError: the page lacks a mark.
-    """
-    whole = page.read_text(encoding="utf-8") if page.exists() else NEW_PAGE
-    before, begin, rest = whole.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise ValueError(f"{page}: has no lines {BEGIN} and {END}; add them where the table should stand")
-    page.write_text(f"{before}{begin}\n{text}\n{end}{after}", encoding="utf-8")
 
 
 def _cells(scores: Sequence[Score], bounded: bool) -> list[str]:
@@ -159,8 +140,3 @@ def _print(console: Console, title: str, head: Sequence[str], rows: Rows) -> Non
         # names come from logs: never markup
         table.add_row(*(Text(printable(cell)) for cell in row))
     console.print(table)
-
-
-def _table(head: Sequence[str], rows: Rows) -> list[str]:
-    lines = [list(head), ["---"] * len(head), *rows]
-    return ["| " + " | ".join(printable(cell).replace("|", "\\|") for cell in line) + " |" for line in lines]

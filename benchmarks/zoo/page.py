@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
+from functools import partial
 
 from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from benchmarks import marked_page
 from benchmarks.incidents import Share, percent
+from benchmarks.marked_page import table_lines
 from benchmarks.zoo.results import KindResult, Whole, middle_of
 from evaluator.rule import ParameterSet
 
@@ -18,15 +20,8 @@ Results = Mapping[ParameterSet, Sequence[KindResult]]
 """Set of rules -> kind by kind, in the same order."""
 Rows = list[list[str]]
 
-BEGIN, END = "<!-- zoo -->", "<!-- /zoo -->"
-NEW_PAGE = f"""# What the rules detect
-
-{BEGIN}
-{END}
-
-<!-- logs -->
-<!-- /logs -->
-"""
+put = partial(marked_page.put, "zoo")
+"""Writes this benchmark's part of a page."""
 INTRODUCTION = """## The zoo: small training programs
 
 {command} makes this table.
@@ -49,6 +44,7 @@ def summary(results: Results) -> tuple[list[str], Rows]:
 
     rows = [
         line("kinds of fault found in every run", lambda whole: str(whole.kinds)),
+        line("kinds of fault found in at least one run", lambda whole: str(whole.kinds_at_all)),
         line("faulty runs found", lambda whole: str(whole.runs(lambda one: one.recalled))),
         line("faulty runs in which that is told first", lambda whole: str(whole.runs(lambda one: one.first))),
         line("found at the right tensor or worker", lambda whole: str(whole.runs(lambda one: one.placed))),
@@ -128,23 +124,10 @@ def show(results: Results, console: Console) -> None:
 
 def markdown(results: Results, command: str) -> str:
     """The part of the page between the marks."""
-    parts = [INTRODUCTION.format(command=f"`{command}`"), "", *_table(*summary(results))]
-    parts += ["", "### Faults", "", *_table(*faults(results)), "", "### Healthy runs", "", *_table(*healthy(results))]
+    parts = [INTRODUCTION.format(command=f"`{command}`"), "", *table_lines(*summary(results))]
+    parts += ["", "### Faults", "", *table_lines(*faults(results))]
+    parts += ["", "### Healthy runs", "", *table_lines(*healthy(results))]
     return "\n".join(parts)
-
-
-def put(page: Path, text: str) -> None:
-    """Write the text between the marks of the page; the page is made when there is none.
-
-    Raises:
-        ValueError: the page lacks a mark.
-    """
-    whole = page.read_text(encoding="utf-8") if page.exists() else NEW_PAGE
-    before, begin, rest = whole.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise ValueError(f"{page}: has no lines {BEGIN} and {END}; add them where the table should stand")
-    page.write_text(f"{before}{begin}\n{text}\n{end}{after}", encoding="utf-8")
 
 
 def _pair(same: Sequence[KindResult], what: Callable[[KindResult], str]) -> str:
@@ -162,8 +145,3 @@ def _bounded(of: Share) -> str:
 
 def _number(value: float | None) -> str:
     return "-" if value is None else f"{value:g}"
-
-
-def _table(head: Sequence[str], rows: Rows) -> list[str]:
-    lines = [list(head), ["---"] * len(head), *rows]
-    return ["| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines]

@@ -104,6 +104,11 @@ class Whole:
         return share(one.recalled.hits == one.runs for one in self.faulty)
 
     @property
+    def kinds_at_all(self) -> Share:
+        """Kinds of fault of which any run was found."""
+        return share(one.recalled.hits > 0 for one in self.faulty)
+
+    @property
     def alarmed(self) -> Share:
         """Healthy runs with a finding."""
         return share(bool(rules) for one in self.healthy for rules in one.alarms)

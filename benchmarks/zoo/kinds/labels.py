@@ -205,7 +205,12 @@ KINDS = (
         "labels say nothing about the examples",
         _shuffled,
         _proof_flat,
-        Fault(("LossNotDecreasing", "MetricFlat"), (*CHANCE, "PoorWeightInitialization")),
+        Fault(
+            ("LossNotDecreasing", "MetricFlat"),
+            (*CHANCE, "PoorWeightInitialization"),
+            note="the loss falls to that of guessing and stays, as on healthy data that holds no more: "
+            "it cannot be told from healthy",
+        ),
     ),
     Kind(
         "inputs-empty",
@@ -213,8 +218,9 @@ KINDS = (
         _empty,
         _proof_flat,
         Fault(
-            ("LossNotDecreasing", "MetricFlat", "VanishingGradient", "AllZero"),
-            (*CHANCE, "PoorWeightInitialization", "UnchangedTensor", "WeightUpdateRatio", "NotLearning", "DeadRelu"),
+            # with zeros for inputs and zeros for first biases every unit puts out zero, which DeadRelu says first
+            ("DeadRelu", "LossNotDecreasing", "MetricFlat", "VanishingGradient", "AllZero"),
+            (*CHANCE, "PoorWeightInitialization", "UnchangedTensor", "WeightUpdateRatio", "NotLearning"),
         ),
     ),
     Kind(

@@ -158,7 +158,12 @@ KINDS = (
         "one update in the middle blows up a layer before a sigmoid",
         from_middle(replace(ADAM, activation="sigmoid", blocks=(2, 3), rate=(0.01, 0.02)), _blow_up),
         _saturated("block1.sigmoid_input_0", -23, 16.99999),
-        Fault(("SaturatedActivation",), (*FLAT, *SHAKEN, *NO_GRADIENT), tensor=r"block1\.sigmoid"),
+        Fault(
+            # the update is the cause, the saturation what it leads to: who names either names the fault
+            ("SaturatedActivation", "WeightUpdateRatio"),
+            (*FLAT, *SHAKEN, *NO_GRADIENT),
+            tensor=r"block1\.(sigmoid|fc)",
+        ),
     ),
     Kind(
         "decay-too-strong",
