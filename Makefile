@@ -9,7 +9,7 @@ INSTALLED := $(VENV)/.installed
 PIP := PIP_CONSTRAINT=/dev/null PIP_USER=0 PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check lint types docs-fresh changelog wheel format docs bench zoo logs conformance lock
+.PHONY: help setup demo test check lint types docs-fresh changelog wheel format docs bench zoo logs conformance fuzz lock
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -56,6 +56,8 @@ wheel: setup ## build the wheel and run the program from it
 	$(BIN)/python -m build --quiet --wheel --no-isolation --outdir build
 	$(BIN)/python -m zipfile -e build/*.whl build/unpacked
 	cd build/unpacked && $(abspath $(BIN))/python -m evaluator run evaluator/demo_trial --exit-zero --json --output ../output >/dev/null
+	cd build/unpacked && $(abspath $(BIN))/python -m evaluator new-rule TooLarge --output ../too_large.py >/dev/null && \
+	$(abspath $(BIN))/python -m evaluator test ../too_large.py
 
 format: setup ## put the code in form
 	$(BIN)/ruff check --fix
@@ -75,6 +77,11 @@ logs: setup ## run the rules over labelled public training logs (../shared/logs)
 
 conformance: setup ## run the same calls through smdebug 1.0.34 and through what we serve in its place
 	$(BIN)/python -m tests.conformance --write docs/smdebug-compatibility.md
+
+FUZZ_SECONDS ?= 600
+
+fuzz: setup ## fuzz everything that reads a trial for FUZZ_SECONDS; a failing case is written to .fuzz
+	PIP_CONSTRAINT=/dev/null PIP_USER=0 $(BIN)/python -m tests.fuzz --seconds $(FUZZ_SECONDS)
 
 lock: ## choose the newest packages anew and write requirements.lock
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)

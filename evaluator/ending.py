@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
 from evaluator.clock import Clock
 from evaluator.config.parameters import RuleConfiguration
+from evaluator.outside import Outside
 from evaluator.status import EndedBecause
 from evaluator.trial.trial import Trial
 
 STALL_MARGIN = 60.0
 """Seconds from the silence that meets a rule to the end of the job, so that an idle poll falls into them."""
+
+A_LONG_WHILE = 3600.0
+"""Seconds of one wait for a signal; it ends when the signal comes, so any number does."""
 
 
 class StopSignal:
@@ -37,6 +40,11 @@ class StopSignal:
         if self._at is None:
             self._at = self._clock.monotonic()
         self._clock.wake()
+
+    def await_request(self) -> None:
+        """Return when stopping was asked for."""
+        while not self.requested:
+            self._clock.wait(A_LONG_WHILE)
 
     @property
     def requested(self) -> bool:
@@ -63,18 +71,15 @@ class Limits:
 class Ending:
     """Remembers what it takes to tell that a run has ended."""
 
-    def __init__(
-        self, trial: Trial, clock: Clock, limits: Limits, stop: StopSignal, watched: Callable[[], bool] | None
-    ) -> None:
-        """Start counting now; `watched` says whether the process to wait for is still there."""
+    def __init__(self, trial: Trial, clock: Clock, limits: Limits, stop: StopSignal, outside: Outside) -> None:
+        """Start counting now; `outside` is what tells of the end besides the saved files."""
         self._trial = trial
-        self._clock = clock
         self._limits = limits
         self._stop = stop
-        self._watched = watched
+        self._outside = outside
         self._started = clock.monotonic()
-        self._marker_at: float | None = None
-        self._quiet_listings = 0
+        self._marker = _Confirmation(trial, clock, limits.late_grace)
+        self._training_job = _Confirmation(trial, clock, limits.late_grace)
 
     def reason(self) -> EndedBecause | None:
         """Why the run is over, asked once after every listing; None while it may go on.
@@ -83,34 +88,50 @@ class Ending:
         """
         if self._stop.requested:
             return "stop_signal"
-        if self._watched is not None and not self._watched():
-            return "watched_process_ended"
-        if self._marker_confirmed():
+        reason = self._outside.reason()
+        if reason is not None:
+            return reason
+        if self._marker.come(told=self._trial.source.ended()):
             return "end_marker"
-        listed, newest = self._listed_at(), self._trial.newest_at
+        if self._training_job.come(told=self._outside.training_job_over_at() is not None):
+            return "training_job_status"
+        listed, newest = _listed_at(self._trial, self._started), self._trial.newest_at
         if newest is None:
             return "start_timeout" if listed - self._started >= self._limits.start_timeout else None
         return "idle_timeout" if listed - newest >= self._limits.idle_timeout else None
 
-    def _marker_confirmed(self) -> bool:
-        """Whether the end marker is there and nothing has come for the grace time, in two listings.
 
-        Every local worker writes the marker; the first one to finish must not end the others.
-        """
-        if not self._trial.source.ended():
-            self._marker_at = None
+class _Confirmation:
+    """Whether an end that somebody tells of has come: nothing new for the grace time since, in two listings.
+
+    Every local worker writes the end marker, and the first one to finish must not end the others; what was saved
+    before the training job ended may still be on its way.
+    """
+
+    def __init__(self, trial: Trial, clock: Clock, grace: float) -> None:
+        """Nobody has told of an end yet."""
+        self._trial = trial
+        self._clock = clock
+        self._grace = grace
+        self._told_at: float | None = None
+        self._quiet_listings = 0
+
+    def come(self, *, told: bool) -> bool:
+        """The same, asked once after every listing; `told` is whether somebody tells of the end now."""
+        if not told:
+            self._told_at = None
             self._quiet_listings = 0
             return False
-        if self._marker_at is None:
-            self._marker_at = self._clock.monotonic()
+        if self._told_at is None:
+            self._told_at = self._clock.monotonic()
         self._quiet_listings = self._quiet_listings + 1 if self._trial.quiet else 0
         newest = self._trial.newest_at
-        quiet_since = self._marker_at if newest is None else max(self._marker_at, newest)
-        return self._quiet_listings >= 2 and self._listed_at() - quiet_since >= self._limits.late_grace
+        quiet_since = self._told_at if newest is None else max(self._told_at, newest)
+        return self._quiet_listings >= 2 and _listed_at(self._trial, self._told_at) - quiet_since >= self._grace
 
-    def _listed_at(self) -> float:
-        listed = self._trial.listed_at
-        return self._started if listed is None else listed
+
+def _listed_at(trial: Trial, otherwise: float) -> float:
+    return otherwise if trial.listed_at is None else trial.listed_at
 
 
 def idle_timeout(setting: float, rules: Iterable[RuleConfiguration]) -> float:
@@ -124,15 +145,3 @@ def idle_timeout(setting: float, rules: Iterable[RuleConfiguration]) -> float:
         if one.rule.patience is not None and not one.candidate
     ]
     return max([setting, *waits])
-
-
-def is_running(pid: int) -> bool:
-    """Whether there is a process of this number."""
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        # somebody else's process is a process all the same
-        return True
-    return True

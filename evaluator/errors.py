@@ -6,7 +6,7 @@
     │   └── Truncated              bytes end too early: the writer may still be writing
     ├── StorageError               the store could not do what was asked
     │   ├── KeyMissing             nothing is stored under the key (any more)
-    │   ├── KeyRefused             the key would leave the store's root; never followed
+    │   ├── KeyRefused             the key would leave the store's root, which is never followed, or may not be read
     │   └── StorageUnavailable     the store did not answer or refused; worth another try
     └── OutputError                an output could not be written
 
@@ -79,7 +79,7 @@ class KeyMissing(StorageError, FileNotFoundError):
 
 
 class KeyRefused(StorageError):
-    """The key would leave the store's root."""
+    """The key would leave the store's root, or may not be read; other keys may."""
 
 
 class StorageUnavailable(StorageError):

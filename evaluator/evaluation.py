@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Literal
 
 from evaluator.config.parameters import RuleConfiguration
@@ -11,8 +11,12 @@ from evaluator.engine.local import FileSummary, Measured, StepSummary
 from evaluator.engine.partners import Partners
 from evaluator.finding import Finding
 from evaluator.formats.key_names import natural_key
+from evaluator.isolation.gathering import gather
+from evaluator.isolation.isolated_run import IsolatedRun, Isolation
+from evaluator.judged_trial import JudgedTrial
 from evaluator.modes import Mode
 from evaluator.needs import Progress
+from evaluator.passes import mode_steps, passes
 from evaluator.plan import FilePlan, Plan, SeriesPart
 from evaluator.progress import ProgressTracker
 from evaluator.recording import Moment
@@ -20,7 +24,6 @@ from evaluator.rule_run import RuleRun
 from evaluator.series import RowPart, Series, SeriesKey
 from evaluator.sources.base import StepFile
 from evaluator.story import in_story_order
-from evaluator.trial.trial import Trial
 from evaluator.window import ProgressView
 
 
@@ -28,11 +31,30 @@ class Evaluation:
     """All rules of a job over one trial: one read, one row per step for each thing that any rule needs."""
 
     def __init__(
-        self, configurations: Sequence[RuleConfiguration], trial: Trial, partners: Partners, *, following: bool
+        self,
+        configurations: Sequence[RuleConfiguration],
+        trial: JudgedTrial,
+        partners: Partners,
+        *,
+        following: bool,
+        isolation: Isolation | None = None,
     ) -> None:
-        """Bind every rule to the series it needs."""
+        """Bind every rule to the series it needs, and start the processes of those that have one of their own.
+
+        Args:
+            configurations: the rules.
+            trial: whose steps will be judged.
+            partners: finds what values are compared with.
+            following: whether the run may still be going on.
+            isolation: for rules of users' files; without it there are none.
+        """
         self.series: dict[SeriesKey, Series] = {}
-        self.runs = [RuleRun(configuration, self.series) for configuration in configurations]
+        self.runs: list[RuleRun | IsolatedRun] = [
+            RuleRun(one, self.series) if one.file is None or isolation is None else IsolatedRun(one, isolation)
+            for one in configurations
+        ]
+        self._isolation = isolation
+        self._gather(self.runs)
         self._by_name = {run.configuration.name: run for run in self.runs}
         self._precedence = {run.configuration.name: run.configuration.rule.precedence for run in self.runs}
         self.progress = ProgressTracker()
@@ -40,12 +62,13 @@ class Evaluation:
         self._trial = trial
         self._partners = partners
         self._following = following
-        self._active = list(self.runs)
+        self._active = [run for run in self.runs if not run.ended]
         self._progress_wanted = False
+        self._last_words: list[Finding] = []
         self._replan()
 
     @property
-    def active(self) -> list[RuleRun]:
+    def active(self) -> list[RuleRun | IsolatedRun]:
         """The rules that are not decided yet."""
         return self._active
 
@@ -60,16 +83,19 @@ class Evaluation:
         self._trial.judged(summary.step)
         if summary.step.restarted:
             self._forget()
+        for isolated in self._isolated:
+            isolated.hand(summary, self._trial.names)
         findings: list[Finding] = []
-        for files in _passes(summary.files):
+        for files in passes(summary.files):
             self._partners.skipped.clear()
             updated = self._add_rows(step, files)
             for one in files:
                 at = one.file.modified if self._following else self._wall_time(one)
                 self.progress.wrote(one.file.worker, step, at, one.file.mode)
             self.progress.expected = self._trial.expected_workers
-            moment = Moment(step, _mode_steps(files), updated)
+            moment = Moment(step, mode_steps(files), updated)
             findings += self._judge_runs(moment, self.progress.view(), files)
+        findings += self._gather(self._active)
         for one in summary.files:
             self._trial.count_unreadable(one.file, one.problems)
         self._retire(step)
@@ -80,16 +106,44 @@ class Evaluation:
         at = step if step is not None else -1
         moment = Moment(at, kind=kind)
         progress = self.progress.view(now if self._following else None)
-        findings = []
-        for run in self._active:
+        findings: list[Finding] = []
+        told = self.progress
+        for isolated in self._isolated:
+            isolated.ask(kind, now, step, ended=told.ended, complete=told.complete)
+        for run in self._local:
             if run.due(moment):
                 findings += run.judge(moment, progress, self._trial.names.order)
+        findings += self._gather(self._active)
         self._retire(at)
         return self._as_story(findings)
 
     def finish(self) -> list[Finding]:
         """Close the issues that are still open."""
-        return [finding for run in self.runs for finding in run.finish()]
+        for run in self._isolated:
+            run.end()
+        over = [*self._last_words, *self._gather(self.runs)]
+        return [*over, *(finding for run in self.runs if isinstance(run, RuleRun) for finding in run.finish())]
+
+    def close(self) -> None:
+        """End the processes of rules."""
+        for run in self.runs:
+            if isinstance(run, IsolatedRun):
+                run.close()
+
+    @property
+    def _local(self) -> list[RuleRun]:
+        """The active rules that are judged in this process."""
+        return [run for run in self._active if isinstance(run, RuleRun)]
+
+    @property
+    def _isolated(self) -> list[IsolatedRun]:
+        """The active rules that have a process of their own."""
+        return [run for run in self._active if isinstance(run, IsolatedRun)]
+
+    def _gather(self, runs: Sequence[RuleRun | IsolatedRun]) -> list[Finding]:
+        """What the processes say of what they were sent."""
+        isolated = [run for run in runs if isinstance(run, IsolatedRun)]
+        return gather(isolated, self._isolation.interrupted) if isolated and self._isolation is not None else []
 
     def _as_story(self, findings: Sequence[Finding]) -> list[Finding]:
         """What is over first, then what began at this step, its cause first."""
@@ -103,7 +157,7 @@ class Evaluation:
     def _judge_runs(self, moment: Moment, progress: ProgressView, files: Sequence[FileSummary]) -> list[Finding]:
         failures = {measure: text for one in files for measure, text in one.failures.items()}
         findings: list[Finding] = []
-        for run in self._active:
+        for run in self._local:
             raised = [failures[one.key.measure] for one in run.series if one.key.measure in failures]
             raised += run.not_folded
             if raised:
@@ -182,7 +236,7 @@ class Evaluation:
         """Training went back: all steps come anew, for the rules that are not decided yet."""
         self.progress = ProgressTracker()
         self._partners.forget()
-        for run in self._active:
+        for run in self._local:
             run.forget()
             for series in run.series:
                 series.forget()
@@ -194,38 +248,19 @@ class Evaluation:
                 run.decided = f"end_step {run.configuration.loop.end_step} was reached"
         remaining = [run for run in self._active if not run.ended]
         if len(remaining) != len(self._active):
+            for run in self._active:
+                if run.ended and isinstance(run, IsolatedRun):
+                    # what it says last is told when the job ends
+                    run.end()
+                    self._last_words += self._gather([run])
+                    run.close()
             self._active = remaining
             self._replan()
 
     def _replan(self) -> None:
         needed = dict.fromkeys(series for run in self._active for series in run.series)
-        self.plan.use(needed)
+        self.plan.use(needed, whole=bool(self._isolated))
         self._partners.retain(list(needed))
         self._progress_wanted = any(
-            isinstance(binding.need, Progress) and binding.need.times
-            for run in self._active
-            for binding in run.bindings
+            isinstance(binding.need, Progress) and binding.need.times for run in self._local for binding in run.bindings
         )
-
-
-def _mode_steps(files: Sequence[FileSummary]) -> dict[tuple[str, int], int]:
-    """The mode step of a worker's values in each mode; a mode that only names tell counts as its file does."""
-    told = {(one.file.worker, int(mode)): one.file.mode_step for one in files for mode in Mode}
-    return told | {(one.file.worker, int(one.file.mode)): one.file.mode_step for one in files}
-
-
-def _passes(files: Sequence[FileSummary]) -> list[list[FileSummary]]:
-    """Files that can stand in one row each: a tensor saved twice at a step (in two modes) makes a second one."""
-    if len({one.file.worker for one in files}) == len(files):
-        return [sorted(files, key=lambda one: natural_key(one.file.worker))]
-    passes: list[tuple[list[FileSummary], dict[str, set[str]]]] = []
-    for one in sorted(files, key=lambda one: one.file.mode):
-        names: Mapping[str, object] = one.plan.layout.at
-        for members, taken in passes:
-            if taken.get(one.file.worker, set()).isdisjoint(names):
-                members.append(one)
-                taken.setdefault(one.file.worker, set()).update(names)
-                break
-        else:
-            passes.append(([one], {one.file.worker: set(names)}))
-    return [sorted(members, key=lambda one: natural_key(one.file.worker)) for members, _ in passes]

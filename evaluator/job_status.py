@@ -11,8 +11,10 @@ from evaluator.config.parameters import RuleConfiguration
 from evaluator.evaluation import Evaluation
 from evaluator.finding import Finding
 from evaluator.formats.key_names import natural_key
+from evaluator.isolation.isolated_run import IsolatedRun
 from evaluator.reasons import why_not_evaluated
 from evaluator.rule_run import RuleRun
+from evaluator.rule_state import RuleState
 from evaluator.status import (
     EndedBecause,
     EvaluationCounts,
@@ -26,6 +28,7 @@ from evaluator.status import (
     StatusWord,
     Steps,
     Workers,
+    details_client,
     details_condition_met,
     details_insufficient,
     details_internal,
@@ -67,7 +70,7 @@ class _Known:
 class StatusMaker:
     """Makes the JobStatus; remembers since when each rule has its status."""
 
-    def __init__(self, facts: JobFacts, clock: Clock, traceback_file: Callable[[RuleRun], str]) -> None:
+    def __init__(self, facts: JobFacts, clock: Clock, traceback_file: Callable[[RuleState], str]) -> None:
         """Nothing is known of any rule yet; `traceback_file` writes an exception down and names the file."""
         self.facts = facts
         self._clock = clock
@@ -127,7 +130,7 @@ class StatusMaker:
         status.DebugRuleEvaluationStatuses = rules
         return status
 
-    def _rule(self, run: RuleRun, trial: Trial | None) -> RuleStatus | NotApplicable:
+    def _rule(self, run: RuleRun | IsolatedRun, trial: Trial | None) -> RuleStatus | NotApplicable:
         word, details = self._word(run, trial)
         configuration = run.configuration
         if word is None:
@@ -137,7 +140,7 @@ class StatusMaker:
         made.StatusDetails = details
         made.Evaluation = EvaluationCounts(
             evaluated=counts.evaluated, skipped=counts.skipped, skipped_because=dict(counts.skipped_because),
-            tensors=len({column for series in run.series for column in series.columns}),
+            tensors=run.tensors,
             first_step=counts.first_step, last_step=counts.last_step,
         )  # fmt: skip
         made.Findings = run.findings
@@ -145,11 +148,13 @@ class StatusMaker:
         made.Report = run.report_file
         return made
 
-    def _word(self, run: RuleRun, trial: Trial | None) -> tuple[StatusWord | None, str | None]:
+    def _word(self, run: RuleRun | IsolatedRun, trial: Trial | None) -> tuple[StatusWord | None, str | None]:
         """The status word and its details; no word for a candidate that did not apply."""
         if run.failure is not None:
-            last = run.failure.strip().splitlines()[-1]
-            return "Error", details_internal(f"{last} (traceback: {self._traceback_file(run)})")
+            written = f" (traceback: {self._traceback_file(run)})" if run.failure else ""
+            if run.problem is not None:
+                return "Error", details_client(run.problem + written)
+            return "Error", details_internal(run.failure.strip().splitlines()[-1] + written)
         because = self.facts.ended_because
         if run.first_finding is not None and (run.ended or because is not None):
             return "IssuesFound", details_condition_met(run.configuration.rule.name, run.first_finding.step)
@@ -159,7 +164,7 @@ class StatusMaker:
             return "InProgress", None
         if because == "stop_signal":
             return "Stopped", "stopped by a signal before the end of the run"
-        reason = why_not_evaluated(run, trial) if trial is not None else "no step was saved"
+        reason = _why_not(run, trial) or "no step was saved"
         if run.configuration.candidate:
             return None, reason
         nothing = trial is None or not trial.anything_seen
@@ -183,6 +188,13 @@ class StatusMaker:
         return known.since
 
 
+def _why_not(run: RuleRun | IsolatedRun, trial: Trial | None) -> str | None:
+    """Why a rule was never evaluated, which a rule in a process of its own says itself."""
+    if isinstance(run, IsolatedRun):
+        return run.why_not
+    return None if trial is None else why_not_evaluated(run, trial)
+
+
 def _rule_status(configuration: RuleConfiguration, word: StatusWord, since: str) -> RuleStatus:
     return RuleStatus(
         RuleConfigurationName=configuration.name,
@@ -198,7 +210,7 @@ def _rule_status(configuration: RuleConfiguration, word: StatusWord, since: str)
     )
 
 
-def _cause_first(evaluation: Evaluation, trial: Trial) -> list[RuleRun]:
+def _cause_first(evaluation: Evaluation, trial: Trial) -> list[RuleRun | IsolatedRun]:
     """The rules that found something, as one story, then the others as they were configured."""
     order = trial.names.order
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
@@ -23,7 +24,13 @@ class Pace:
     late_grace: float
 
 
-_AS_IT_STANDS: tuple[EndedBecause, ...] = ("read_once", "stop_signal")
+LONGEST_SILENCE = 100.0
+"""Seconds between two times that the sinks are told that the job lives; the status file is due every 300."""
+
+GROWTH = 1.5
+"""How much longer each pause is than the one before, while nothing comes."""
+
+_AS_IT_STANDS: tuple[EndedBecause, ...] = ("read_once", "stop_signal", "rule_stop_signal")
 """Ends of a job that say nothing about the run; what it saved last may be half of a step."""
 
 Tell = Callable[[list[Finding]], None]
@@ -66,14 +73,24 @@ class Loop:
             reason = ending.reason()
             if reason is not None:
                 if not self._stop.now and reason != "start_timeout":
-                    reason = self._take(self._trial.finish()) or reason
+                    # whoever stops the job has no time for judging a log anew
+                    reason = self._take(self._trial.finish(again=not self._stop.requested)) or reason
                 return self._end(reason)
             if self._trial.quiet:
                 self._tell(self._evaluation.judge_idle(self._clock.now(), "idle", self._trial.counts.last))
                 if not self._evaluation.active:
                     return self._end("all_rules_ended")
-            delay = min(delay * 1.5, self._pace.poll_max) if self._trial.quiet else self._pace.poll_min
-            self._clock.wait(delay)
+            delay = min(GROWTH * delay, self._pace.poll_max) if self._trial.quiet else self._pace.poll_min
+            self._rest(delay)
+
+    def _rest(self, seconds: float) -> None:
+        """Wait for the next look, and tell now and then that the job lives."""
+        pieces = math.ceil(seconds / LONGEST_SILENCE)
+        for piece in range(pieces):
+            if piece:
+                self._tell([])
+            if self._clock.wait(seconds / pieces):
+                return
 
     def _take(self, steps: Iterable[Step]) -> EndedBecause | None:
         """Judge these steps; why the job is over before the run is, or None."""

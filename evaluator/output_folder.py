@@ -28,6 +28,10 @@ from evaluator.storage.base import check_key
 LOCK = ".lock"
 TRACEBACK = "traceback.txt"
 """What a rule raised, in its configuration's folder."""
+PRINTED = "output.txt"
+"""What a rule of a user's file printed, in the same place."""
+PRINTED_BY = b"Printed by the process of rule "
+"""How that file begins."""
 CHECKPOINT = "checkpoint"
 CHECKPOINT_MARK = "rule-evaluator.json"
 """Only a checkpoint folder that holds this file is ours: training scripts like the name too."""
@@ -126,9 +130,10 @@ class OutputFolder:
         reports = [rule.Report for rule in rules if rule.Report and rule.Report.endswith(".html")]
         keys = dict.fromkeys([STATUS, *(key_in(folder, FINDINGS) for folder in folders), *reports])
         yield from (self.root / key for key in keys if self._holds(key))
-        tracebacks = [key for folder in dict.fromkeys(folders) if self._holds(key := key_in(folder, TRACEBACK))]
-        # others may use the name too, and nothing of ours stands in their way
-        yield from (self.root / key for key in tracebacks if _begins(self.root / key).startswith(b"Traceback "))
+        for name, beginning in ((TRACEBACK, b"Traceback "), (PRINTED, PRINTED_BY)):
+            there = [key for folder in dict.fromkeys(folders) if self._holds(key := key_in(folder, name))]
+            # others may use the name too, and nothing of ours stands in their way
+            yield from (self.root / key for key in there if _begins(self.root / key).startswith(beginning))
         if self._holds(f"{CHECKPOINT}/{CHECKPOINT_MARK}"):
             names = [path.name for path in (self.root / CHECKPOINT).iterdir()]
             # the mark last: should this be interrupted, the rest is still known as ours

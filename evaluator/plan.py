@@ -11,7 +11,7 @@ import numpy as np
 from evaluator.modes import Mode
 from evaluator.needs import Beside, Measure, Selection
 from evaluator.series import Codes, Indices, Series
-from evaluator.sources.base import VALUE, Layout, Positions
+from evaluator.sources.base import SHAPE, VALUE, Layout, Positions
 from evaluator.trial.names import NameBook
 
 EVALUATION_PREFIXES = ("validation-", "eval-", "test-")
@@ -87,6 +87,8 @@ class FilePlan:
     reductions: Positions
     from_reductions: list[FromReductions]
     parts: list[SeriesPart]
+    whole: bool = False
+    """Whether everything in the file is read and kept, for rules that do not say what they need."""
 
     @property
     def reads(self) -> list[Positions]:
@@ -101,11 +103,13 @@ class Plan:
         """Nothing is needed yet."""
         self.series: dict[tuple[object, ...], Series] = {}
         self._names = names
+        self._whole = False
         self._files: dict[tuple[int, Mode, bool, int], tuple[Layout, FilePlan]] = {}
 
-    def use(self, series: Iterable[Series]) -> None:
-        """Need exactly these series from now on."""
+    def use(self, series: Iterable[Series], *, whole: bool = False) -> None:
+        """Need exactly these series from now on, and with `whole` every value of every file."""
         self.series = {(one.key,): one for one in series}
+        self._whole = whole
         self._files.clear()
 
     def of(self, layout: Layout, mode: Mode, *, only_global: bool) -> FilePlan:
@@ -129,6 +133,8 @@ class Plan:
             chosen = self._choose(series, layout, modes, wanted, kept, derived)
             if chosen is not None:
                 parts.append(chosen)
+        if self._whole:
+            kept.update(at for at, kind in enumerate(layout.kinds) if kind != SHAPE)
         by_work: dict[tuple[frozenset[Measure], bool], list[int]] = defaultdict(list)
         for position in sorted({*wanted, *kept}):
             by_work[frozenset(wanted.get(position, ())), position in kept].append(position)
@@ -145,7 +151,7 @@ class Plan:
             for (measure, kinds), tensors in derived.items()
         ]
         entries = sorted({int(p) for one in from_reductions for column in one.entries.values() for p in column})
-        return FilePlan(layout, groups, np.array(entries, np.int64), from_reductions, parts)
+        return FilePlan(layout, groups, np.array(entries, np.int64), from_reductions, parts, self._whole)
 
     def _choose(
         self,

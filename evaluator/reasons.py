@@ -5,16 +5,44 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterable
+from itertools import islice
+from typing import Protocol
 
 from evaluator.errors import nearest
+from evaluator.modes import Mode
 from evaluator.needs import OtherTrial, Selection
 from evaluator.rule_run import RuleRun
 from evaluator.series import Series
 from evaluator.trial.names import NameBook
-from evaluator.trial.trial import Trial
+from evaluator.trial.tally import StepCounts
+
+ALIKE = 0.7
+"""From this likeness on, a name is suggested; 1 is equal."""
+LOOKED_AT = 5_000
+"""Names that are looked at for one that was meant; a run with more of them must not make its end slow."""
+LONGEST = 200
+"""Characters of a word that is compared."""
+TOLD = 50
+"""Collections that are listed; a collections file can name any number of them."""
 
 
-def why_not_evaluated(run: RuleRun, trial: Trial) -> str:
+class Seen(Protocol):
+    """What was seen of a trial."""
+
+    @property
+    def counts(self) -> StepCounts:
+        """Its steps."""
+
+    @property
+    def names(self) -> NameBook:
+        """Its tensors."""
+
+    @property
+    def modes_seen(self) -> set[Mode]:
+        """The modes of its steps."""
+
+
+def why_not_evaluated(run: RuleRun, trial: Seen) -> str:
     """One line about the first of the rule's needs that had nothing, or about what kept the rule from judging."""
     steps = trial.counts.complete + trial.counts.partial
     if not steps:
@@ -55,6 +83,15 @@ def unmatched(run: RuleRun, names: NameBook) -> list[str]:
     return list(dict.fromkeys(problems))
 
 
+def unmatched_notes(runs: Iterable[object], trial: Seen) -> list[str]:
+    """The same of all rules of a job: slips of the pen that nobody would notice otherwise.
+
+    Rules in processes of their own say by themselves what they looked for.
+    """
+    judged = [run for run in runs if isinstance(run, RuleRun) and run.counts.evaluated]
+    return [f"{run.configuration.name}: {problem}" for run in judged for problem in unmatched(run, trial.names)]
+
+
 def _given(run: RuleRun) -> set[str]:
     """The texts among the parameters that the configuration itself gave, as against defaults."""
     found: set[str] = set()
@@ -65,7 +102,7 @@ def _given(run: RuleRun) -> set[str]:
     return found
 
 
-def _what_lacks(series: Series, trial: Trial, steps: int) -> str | None:
+def _what_lacks(series: Series, trial: Seen, steps: int) -> str | None:
     """What is missing for a series that never had a row."""
     if series.last_row is not None:
         return None
@@ -95,14 +132,16 @@ def _what_there_is(selection: Selection, names: NameBook) -> str:
     asked = [*selection.names, *selection.regexes]
     close = [name for wanted in asked for name in _near(wanted, names.order)]
     close += [name for wanted in selection.collections for name in nearest(wanted, names.collections.by_name, 1)]
-    there = [name for name in names.collections.by_name if names.selected(Selection(collections=(name,)))]
+    there = (name for name in names.collections.by_name if names.selected(Selection(collections=(name,))))
     parts = []
     if close:
         parts.append(f"nearest names: {', '.join(repr(name) for name in dict.fromkeys(close))}")
     if selection.collections and not names.collections.files:
         parts.append("no collection file was found")
     elif selection.collections:
-        parts.append(f"collections with saved tensors: {', '.join(sorted(there)) or 'none'}")
+        # the names stand in the status once for each rule
+        first = sorted(islice(there, TOLD)) + ["..."] * (next(there, None) is not None)
+        parts.append(f"collections with saved tensors: {', '.join(first) or 'none'}")
     if not parts:
         first = [repr(name) for name in list(names.order)[:5]] + ["..."] * (len(names.order) > 5)
         parts.append(f"saved are {len(names.order)} tensors: {', '.join(first)}")
@@ -117,9 +156,18 @@ def _near(wanted: str, known: Iterable[str], count: int = 3) -> list[str]:
     """The names that look most like a name or pattern, as a whole or in one of their words."""
     plain = re.sub(r"\\.|[^A-Za-z0-9_./:]", "", wanted).lower()
     scored = []
-    for name in known:
-        words = [name.lower(), *re.split(r"[^a-z0-9]+", name.lower())]
-        score = max(difflib.SequenceMatcher(None, plain, word).ratio() for word in words if word)
+    for name in islice(known, LOOKED_AT):
+        words = [name.lower(), *re.split(r"[^a-z0-9]+", name[:LONGEST].lower())]
+        # a name may have no word in it, and a long one is like nothing that somebody asks for
+        score = max((_likeness(plain, word) for word in words if 0 < len(word) <= LONGEST), default=0.0)
         scored.append((score, name))
-    best = sorted((one for one in scored if one[0] >= 0.7), key=lambda one: -one[0])
+    best = sorted((one for one in scored if one[0] >= ALIKE), key=lambda one: -one[0])
     return [name for _, name in best[:count]]
+
+
+def _likeness(wanted: str, word: str) -> float:
+    """From 0 to 1; 0 for what is not alike at all."""
+    matcher = difflib.SequenceMatcher(None, wanted, word)
+    # the bounds cost far less than the number itself, and most words are not alike
+    near = matcher.real_quick_ratio() >= ALIKE and matcher.quick_ratio() >= ALIKE
+    return matcher.ratio() if near else 0.0

@@ -1,4 +1,4 @@
-"""Finds the built-in rules by walking their package, so that a new rule is one new file."""
+"""Finds the built-in rules, and those of installed packs, by walking packages, so that a new rule is one new file."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ import importlib
 import inspect
 import pkgutil
 import re
+import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from contextlib import redirect_stdout
+from dataclasses import dataclass, field, replace
 from functools import cache
+from importlib.metadata import EntryPoint, entry_points
 from types import ModuleType
 
 import builtin_rules as shipped
@@ -17,11 +20,72 @@ from evaluator.rule import LoopParameters, Rule
 
 _CAMEL_CASE = re.compile(r"[A-Z][A-Za-z0-9]*[a-z][A-Za-z0-9]*")
 
+BUILTIN_ONLY = "this installation runs built-in rules only (allow_user_rules=false)"
+
+GROUP = "rule_evaluator.rules"
+"""The entry point group of rule packs; each entry point is a module with a rule, or a package of such modules."""
+
+
+@dataclass(frozen=True)
+class InstalledRules:
+    """The rules of installed packs, and what was left out of them.
+
+    Args:
+        packs: rule -> name and version of the distribution that it comes from.
+        notes: what was left out, and why.
+    """
+
+    rules: Mapping[str, Rule] = field(default_factory=dict)
+    packs: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
 
 @cache
 def builtin_rules() -> Mapping[str, Rule]:
     """The rules that come with the program, by name, in the order of the names."""
     return rules_of(shipped)
+
+
+@cache
+def installed_rules() -> InstalledRules:
+    """The rules of the packs that are installed beside the program; a pack with a fault is left out with a note."""
+    rules: dict[str, Rule] = {}
+    packs: dict[str, str] = {}
+    taken = {name.lower(): "a built-in rule" for name in builtin_rules()}
+    notes = []
+    for entry, pack in _entry_points():
+        where = f"rule pack {pack}"
+        try:
+            # what a module prints when it is imported must not get among the output of a command
+            with redirect_stdout(sys.stderr):
+                found = _rules_of_entry(entry)
+        except (Exception, SystemExit) as error:  # noqa: BLE001 it is foreign code, and the job can do without it
+            notes.append(f"{where} is left out: {entry.value}: {type(error).__name__}: {error}")
+            continue
+        for name, rule in found.items():
+            if name.lower() in taken:
+                notes.append(f"{where}: rule {name!r} is left out: it has the name of {taken[name.lower()]}")
+                continue
+            rules[name], packs[name], taken[name.lower()] = rule, pack, f"a rule of {pack}"
+    return InstalledRules(dict(sorted(rules.items())), packs, tuple(notes))
+
+
+def known_rules(*, with_packs: bool = True) -> Mapping[str, Rule]:
+    """The rules that can be named: the built-in ones, and those of packs where these are allowed."""
+    return {**builtin_rules(), **installed_rules().rules} if with_packs else builtin_rules()
+
+
+def pack_of(name: str) -> str | None:
+    """The pack that a rule comes from, with its version; None for a built-in rule."""
+    return None if name in builtin_rules() else installed_rules().packs.get(name)
+
+
+def pack_notes(*, with_packs: bool = True) -> list[str]:
+    """What is left out of the installed packs, and why."""
+    if with_packs:
+        return list(installed_rules().notes)
+    packs = sorted({pack for _, pack in _entry_points()})
+    return [f"rule pack {pack} is left out: {BUILTIN_ONLY}" for pack in packs]
 
 
 def find_rule(name: str, rules: Mapping[str, Rule] | None = None, where: str = "") -> Rule | Mistake:
@@ -30,7 +94,7 @@ def find_rule(name: str, rules: Mapping[str, Rule] | None = None, where: str = "
     Source:
         the old test driver took names in any case (builtin-rules.md 1.1).
     """
-    known = builtin_rules() if rules is None else rules
+    known = known_rules() if rules is None else rules
     by_lower = {known_name.lower(): rule for known_name, rule in known.items()}
     rule = by_lower.get(name.strip().lower())
     if rule is not None:
@@ -48,14 +112,12 @@ def rules_of(package: ModuleType) -> dict[str, Rule]:
     """
     found: dict[str, Rule] = {}
     for module in _modules(package):
-        file = module.__file__ or module.__name__
-        rule = _checked(getattr(module, "RULE", None), file)
+        rule = _rule_of(module)
         twin = next((other for name, other in found.items() if name.lower() == rule.name.lower()), None)
         if twin is not None:
             right = "names are unique in any case"
-            raise TypeError(f"{file}: rule {rule.name!r} has the name of the rule in {twin.module}; {right}")
-        documentation = inspect.cleandoc(module.__doc__ or "")
-        found[rule.name] = replace(rule, module=module.__name__, documentation=documentation)
+            raise TypeError(f"{_file(module)}: rule {rule.name!r} has the name of the rule in {twin.module}; {right}")
+        found[rule.name] = rule
     return dict(sorted(found.items()))
 
 
@@ -68,6 +130,36 @@ def _modules(package: ModuleType) -> Iterator[ModuleType]:
             yield from _modules(module)
         else:
             yield module
+
+
+def _entry_points() -> list[tuple[EntryPoint, str]]:
+    """The entry points of rule packs, each with its distribution's name and version, in a stable order."""
+    found = entry_points(group=GROUP)
+    named = [(entry, f"{entry.dist.name} {entry.dist.version}" if entry.dist else entry.name) for entry in found]
+    return sorted(named, key=lambda one: (one[1], one[0].name))
+
+
+def _rules_of_entry(entry: EntryPoint) -> dict[str, Rule]:
+    """The rules of one entry point of a pack."""
+    module = entry.load()
+    if not isinstance(module, ModuleType):
+        what = f"{module!r} is no module"
+        raise TypeError(f"{what}; an entry point names a module with a rule, or a package of such modules")
+    found = rules_of(module) if hasattr(module, "__path__") else {}
+    if found:
+        return found
+    rule = _rule_of(module)
+    return {rule.name: rule}
+
+
+def _file(module: ModuleType) -> str:
+    return module.__file__ or module.__name__
+
+
+def _rule_of(module: ModuleType) -> Rule:
+    """The rule of a module, with where it was found."""
+    rule = _checked(getattr(module, "RULE", None), _file(module))
+    return replace(rule, module=module.__name__, documentation=inspect.cleandoc(module.__doc__ or ""))
 
 
 def _checked(rule: object, file: str) -> Rule:

@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping
 
 from evaluator.clock import Clock
 from evaluator.evaluation import Evaluation
+from evaluator.isolation.isolated_run import IsolatedRun
+from evaluator.rule_state import RuleState
 from evaluator.sinks.base import key_in
 from evaluator.window import NotYet
 
@@ -20,6 +22,10 @@ def make_reports(
     """Make the reports that are due; one that raises ends its rule, one that cannot be made leaves it unevaluated."""
     progress = evaluation.progress.view()
     for run in evaluation.runs:
+        if isinstance(run, IsolatedRun):
+            if run.page is not None:
+                _write(run, *run.page, folders, write)
+            continue
         report = run.configuration.rule.report
         if report is None or run.failure is not None or not run.counts.evaluated:
             continue
@@ -36,6 +42,10 @@ def make_reports(
         if isinstance(page, NotYet):
             run.not_reported(page.reason)
             continue
-        folder = folders.get(run.configuration.name, run.configuration.name)
-        write(folder, report.file_name, page)
-        run.report_file = key_in(folder, report.file_name)
+        _write(run, report.file_name, page, folders, write)
+
+
+def _write(run: RuleState, file_name: str, page: str, folders: Mapping[str, str], write: Write) -> None:
+    folder = folders.get(run.configuration.name, run.configuration.name)
+    write(folder, file_name, page)
+    run.report_file = key_in(folder, file_name)

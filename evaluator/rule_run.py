@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import traceback
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from evaluator.config.parameters import RuleConfiguration
 from evaluator.finding import Finding
 from evaluator.needs import Accumulator, OtherTrial, Partner, Progress, Summary
 from evaluator.recording import Moment, checked, columns_of, judged_columns, make_finding
+from evaluator.rule_state import Counts, RuleState
 from evaluator.series import Series, SeriesKey
 from evaluator.window import Column, Decided, Met, NotYet, ProgressView, Window
 from evaluator.window import State as StateView
@@ -47,19 +48,8 @@ class Issue:
     steps_met: int = 1
 
 
-@dataclass(slots=True)
-class Counts:
-    """How much was judged, for the status."""
-
-    evaluated: int = 0
-    skipped: int = 0
-    skipped_because: dict[str, int] = field(default_factory=dict)
-    first_step: int | None = None
-    last_step: int | None = None
-
-
-class RuleRun:
-    """One rule configuration from its first step to its end."""
+class RuleRun(RuleState):
+    """One rule that is judged in this process."""
 
     def __init__(self, configuration: RuleConfiguration, series: dict[SeriesKey, Series]) -> None:
         """Bind the rule's needs to series; `series` holds those of other rules, to be shared and added to.
@@ -67,19 +57,8 @@ class RuleRun:
         Raises:
             Exception: whatever the rule's own `requires` raises.
         """
-        self.configuration = configuration
+        super().__init__(configuration)
         self.bindings: list[Binding] = []
-        self.counts = Counts()
-        self.first_finding: Finding | None = None
-        self.findings = 0
-        self.decided: str | None = None
-        self.failure: str | None = None
-        """The traceback of the exception that ended the rule."""
-        self.not_yet: str | None = None
-        """Why it could not be judged when it was asked last."""
-        self.report_at: float | None = None
-        """When its report was made last, by the monotonic clock."""
-        self.report_file: str | None = None
         self._shared = series
         self._in_a_row: dict[Column | None, int] = {}
         self._last_healthy: int | None = None
@@ -134,12 +113,6 @@ class RuleRun:
         bound = [(one.series, one.accumulator) for one in self.bindings if one.series is not None]
         return [series.failures[state] for series, state in bound if state is not None and state in series.failures]
 
-    @property
-    def ended(self) -> bool:
-        """Whether nothing that is saved later can matter to it."""
-        stopped = self.findings > 0 and self.configuration.loop.on_finding == "stop"
-        return stopped or self.decided is not None or self.failure is not None
-
     def due(self, moment: Moment) -> bool:
         """Whether the rule is judged at this moment."""
         rule, loop = self.configuration.rule, self.configuration.loop
@@ -157,11 +130,6 @@ class RuleRun:
         if rule.every is not None and self._last_check is not None:
             return moment.step - self._last_check >= rule.every(self.configuration.parameters)
         return True
-
-    def past_end(self, step: int) -> bool:
-        """Whether the step is beyond the rule's last one."""
-        end = self.configuration.loop.end_step
-        return end is not None and step >= end
 
     def judge(self, moment: Moment, progress: ProgressView, order: Mapping[str, int]) -> list[Finding]:
         """Ask the condition, and make findings of what it says; `order` is the order of the tensors."""
@@ -198,18 +166,9 @@ class RuleRun:
 
     def retell(self, finding: Finding) -> None:
         """Put a finding that was told otherwise in the place of the one this rule has just made."""
-        if self.first_finding is not None and self.first_finding.id == finding.id:
-            self.first_finding = finding
+        super().retell(finding)
         if self._issue is not None and self._issue.finding.id == finding.id:
             self._issue.finding = finding
-
-    def skip(self, reason: str) -> None:
-        """Count a step at which the rule could not be judged."""
-        self.counts.skipped += 1
-        reasons = self.counts.skipped_because
-        if reason not in reasons and len(reasons) >= 20:
-            reason = "other reasons"
-        reasons[reason] = reasons.get(reason, 0) + 1
 
     def not_reported(self, reason: str) -> None:
         """No page can be made of the steps that were counted until now, so nothing came of them."""

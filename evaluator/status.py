@@ -196,6 +196,11 @@ def details_no_data(what: str) -> str:
     )
 
 
+def details_client(what: str) -> str:
+    """The details of a rule whose own file or parameters are to blame."""
+    return f"ClientError: {what}"
+
+
 def details_internal(what: str) -> str:
     """The details of a rule that raised, or of every rule that was still running when our own code raised.
 

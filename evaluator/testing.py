@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
@@ -128,6 +129,8 @@ class ExampleResult:
 
     findings: Sequence[Finding]
     status: JobStatus
+    failure: str = ""
+    """The traceback of a rule that raised."""
 
     @property
     def met_at(self) -> int | None:
@@ -162,25 +165,40 @@ def run_example(rule: Rule, example: Example) -> ExampleResult:
     Raises:
         InputError: the parameters do not fit the rule.
     """
-    configuration = _configuration(rule, example)
+    with saved_example(rule, example) as (trial, configuration):
+        return evaluate(trial, [configuration])
+
+
+@contextmanager
+def saved_example(
+    rule: Rule, example: Example, collections: Sequence[str] = ()
+) -> Iterator[tuple[str, RuleConfiguration]]:
+    """An example's trial in a temporary folder: its path, and the rule as the example configures it.
+
+    Unless the example names its own collections, these and all that the rule asks for hold every tensor.
+
+    Raises:
+        InputError: the parameters do not fit the rule.
+    """
+    configuration = example_configuration(rule, example)
     with tempfile.TemporaryDirectory(prefix="example-") as folder:
         trial, other = Path(folder, "trial"), Path(folder, "other")
-        collections = example.collections
-        if collections is None:
-            collections = _all_in_all(configuration, example)
+        given = example.collections
+        if given is None:
+            given = _all_in_all(configuration, example, collections)
         trial_from_series(
             trial,
             example.workers if example.workers is not None else example.tensors,
             steps=example.steps,
             modes=example.modes,
-            collections=collections,
+            collections=given,
             workers=example.workers is not None,
             seconds=example.seconds,
         )
         if example.other is not None:
-            trial_from_series(other, example.other, steps=example.steps, modes=example.modes, collections=collections)
+            trial_from_series(other, example.other, steps=example.steps, modes=example.modes, collections=given)
             configuration = replace(configuration, other_trials=(*configuration.other_trials, str(other)))
-        return evaluate(str(trial), [configuration])
+        yield str(trial), configuration
 
 
 def evaluate(
@@ -206,10 +224,11 @@ def evaluate(
         facts.ended_because = loop.read_once()
     finally:
         engine.close()
-    return ExampleResult([maker.complete(finding) for finding in findings], maker.make(saved, evaluation))
+    failure = "".join(run.failure or "" for run in evaluation.runs)
+    return ExampleResult([maker.complete(finding) for finding in findings], maker.make(saved, evaluation), failure)
 
 
-def _configuration(rule: Rule, example: Example) -> RuleConfiguration:
+def example_configuration(rule: Rule, example: Example) -> RuleConfiguration:
     """As on the command line: recommended parameters, unless the example says parameter_set=sagemaker."""
     configured = configure(RuleRequest(rule.name, dict(example.parameters), "command line", rule.name), rule)
     if isinstance(configured, list):
@@ -217,11 +236,11 @@ def _configuration(rule: Rule, example: Example) -> RuleConfiguration:
     return configured
 
 
-def _all_in_all(configuration: RuleConfiguration, example: Example) -> dict[str, list[str]]:
-    """Every tensor in every collection that the rule asks for."""
+def _all_in_all(configuration: RuleConfiguration, example: Example, collections: Sequence[str]) -> dict[str, list[str]]:
+    """Every tensor in every collection that the rule asks for, and in these."""
     every = list((example.workers or {"": example.tensors}).values())
     names = list(dict.fromkeys(name for tensors in every for name in tensors))
-    asked: dict[str, list[str]] = {}
+    asked = dict.fromkeys(collections, names)
     for need in configuration.rule.requires(configuration.parameters):
         if not isinstance(need, Summary):
             continue

@@ -9,6 +9,9 @@ import hypothesis
 import pytest
 
 from evaluator.clock import SystemClock
+from tests.s3.fixtures import aws, bucket, put, s3, s3_server, small, upload
+
+__all__ = ["aws", "bucket", "put", "s3", "s3_server", "small", "upload"]
 
 # contracts are no test modules, so pytest would not explain their assertions by itself
 HERE = Path(__file__).parent

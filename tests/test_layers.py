@@ -14,24 +14,26 @@ PACKAGES = ("evaluator", "builtin_rules")
 LAYERS: tuple[set[str], ...] = (
     # Parts (a module or a package of evaluator, or the other package), lowest layer first.
     # A part imports parts of lower layers only, never its neighbours.
-    {"errors"},
-    {"clock", "modes", "user_rules.environment"},
-    {"strict_json", "formats", "storage", "segments"},
+    {"errors", "first_process"},
+    {"clock", "modes", "isolation.environment", "storage._environment", "user_rules.environment"},
+    {"scalar_names", "strict_json", "formats", "storage", "segments"},
     {"logs", "reductions", "sources", "writer"},
     {"needs"},
     {"window"},
     {"series", "progress", "rule", "trial"},
     {"plan", "finding", "builtin_rules"},
-    {"registry", "engine", "status", "story", "user_rules"},
-    {"resuming"},
+    {"registry", "engine", "status", "story", "user_rules", "judged_trial"},
+    {"resuming", "passes"},
     {"outcome", "config", "other_trials"},
-    {"sinks", "table", "recording", "sagemaker"},
-    {"output_folder", "rule_run"},
-    {"evaluation", "reasons"},
+    {"sinks", "table", "recording", "sagemaker", "explaining"},
+    {"output_folder", "rule_state"},
+    {"rule_run", "isolation"},
+    {"evaluation", "reasons", "outside"},
     {"ending", "reporting", "job_status"},
-    {"loop"},
-    {"job"},
-    {"testing", "commands"},
+    {"loop", "job_outputs", "rule_processes"},
+    {"testing"},
+    {"hosting", "job"},
+    {"commands"},
     {"cli"},
     {"__main__"},
 )
@@ -40,7 +42,14 @@ ALLOWED: dict[str, set[str]] = {
 }
 
 MAY_TELL_TIME = {"clock"}
-MAY_READ_ENVIRONMENT = {"config", "cli", "__main__", "user_rules.environment"}
+MAY_READ_ENVIRONMENT = {
+    "config",
+    "cli",
+    "__main__",
+    "user_rules.environment",
+    "isolation.environment",
+    "storage._environment",
+}
 
 NEVER_AT_IMPORT = ("google.protobuf", "torch", "tensorflow", "mxnet", "xgboost", "boto3", "botocore", "s3fs")
 """Heavy, or optional: a function that needs one imports it itself."""

@@ -18,6 +18,7 @@ from evaluator.finding import Finding
 from evaluator.formats.key_names import END_MARKER, event_key, index_key
 from evaluator.loop import Loop, Pace
 from evaluator.needs import Progress, Selection, Summary
+from evaluator.outside import Outside
 from evaluator.rule import LoopParameters, Rule, RuleParameters
 from evaluator.sources.smdebug_folder import SmdebugFolder
 from evaluator.status import EndedBecause
@@ -63,7 +64,7 @@ class Watching:
             self.clock,
             Limits(START, IDLE, GRACE),
             self.stop,
-            (lambda: self.process_lives) if watched else None,
+            Outside((lambda: self.process_lives) if watched else None),
         )
         return self._with_loop(lambda loop: loop.follow(ending))
 
@@ -224,7 +225,7 @@ def test_without_a_grace_time_two_quiet_listings_are_needed_all_the_same(run: Sa
     run.save(0)
     run.end()
     trial = Watching(run).trial
-    ending = Ending(trial, clock, Limits(START, IDLE, 0.0), StopSignal("drain", STOP_GRACE, clock), None)
+    ending = Ending(trial, clock, Limits(START, IDLE, 0.0), StopSignal("drain", STOP_GRACE, clock), Outside())
     reasons = []
     for _ in range(3):
         list(trial.poll())

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from evaluator.config.parameters import RuleConfiguration, configure
+from evaluator.config.request import RuleRequest
 from evaluator.modes import Mode
 from evaluator.progress import PAUSES, ProgressTracker
+from evaluator.rule import Need, Progress, ProgressView, Rule, RuleParameters, Summary
+from evaluator.testing import evaluate, trial_from_series
+from evaluator.trial.opening import open_run
 
 
 def tracked(*saved: str, mode: Mode = Mode.TRAIN) -> ProgressTracker:
@@ -83,3 +90,44 @@ def test_only_the_last_pauses_are_kept():
 
     pauses = tracker.view().pauses
     assert (len(pauses), pauses[-1]) == (PAUSES, 2 * (PAUSES + 9) - 1)
+
+
+def test_without_times_a_need_of_progress_opens_no_file_to_learn_when_it_was_written(tmp_path: Path):
+    trial_from_series(tmp_path, {"w": [1.0, 1.0, 1.0]})
+    asked: list[int] = []
+    for times in (True, False):
+        source = open_run(str(tmp_path))
+        evaluate(source, [_watching(times=times)])
+        asked.append(source.store.requests.get)
+
+    assert asked[0] - asked[1] == 3
+
+
+def _watching(*, times: bool) -> RuleConfiguration:
+    def judge(progress: ProgressView, _: RuleParameters) -> None:
+        assert progress.steps.max() >= 1
+
+    rule = Rule("Watches", "info", RuleParameters, requires=lambda _: [Progress(times=times)], condition=judge)
+    return _configured(rule)
+
+
+@pytest.mark.parametrize(("needs", "asked"), [([Summary("losses")], 2), ([Summary("losses"), Progress()], 3)])
+def test_at_the_end_a_rule_is_asked_again_only_if_it_looks_at_progress(tmp_path: Path, needs: list[Need], asked: int):
+    trial_from_series(tmp_path, {"loss": [1.0, 1.0]}, collections={"losses": ["loss"]})
+    times: list[None] = []
+    rule = Rule(
+        "Asked",
+        "info",
+        RuleParameters,
+        requires=lambda _: needs,
+        condition=lambda *_: times.append(None),
+        at=frozenset({"step", "end"}),
+    )
+    evaluate(str(tmp_path), [_configured(rule)])
+    assert len(times) == asked
+
+
+def _configured(rule: Rule) -> RuleConfiguration:
+    configured = configure(RuleRequest(rule.name, {}, "command line", rule.name), rule)
+    assert not isinstance(configured, list)
+    return configured

@@ -18,6 +18,7 @@ from evaluator.finding import Finding
 from evaluator.job_status import JobFacts, StatusMaker
 from evaluator.loop import Loop, Pace
 from evaluator.needs import Accumulator, Measure, Previous, Selection, Summary
+from evaluator.outside import Outside
 from evaluator.rule import LoopParameters, Rule, RuleParameters
 from evaluator.segments import Floats, Segments
 from evaluator.sources.smdebug_folder import SmdebugFolder
@@ -103,7 +104,7 @@ class Job:
         loop = Loop(self.trial, self.evaluation, engine, clock, stop, Pace(1, 30, GRACE), self.findings.extend)
         try:
             if following:
-                ending = Ending(self.trial, clock, Limits(3600, 3600, GRACE), stop, None)
+                ending = Ending(self.trial, clock, Limits(3600, 3600, GRACE), stop, Outside())
                 facts.ended_because = loop.follow(ending)
             else:
                 facts.ended_because = loop.read_once()

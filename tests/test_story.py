@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import numpy as np
 import pytest
 
+from evaluator.config.job_config import configure_rules
 from evaluator.rule import Example, Met, Rule, RuleParameters, Summary, Window
 from evaluator.story import in_story_order
-from evaluator.testing import run_example
+from evaluator.testing import evaluate, run_example, trial_from_series
 from tests.sinks.made import make_finding
 
 ORDER = {"a": 0, "b": 1, "c": 2}
@@ -70,3 +74,27 @@ def test_a_rule_alone_in_a_job_tells_its_finding_as_it_is():
 def _large(losses: Window) -> Met | None:
     large = losses.values[-1] > 1
     return losses.met(large, limit=1.0) if large.any() else None
+
+
+def test_a_run_that_explodes_is_told_from_the_first_tensor_that_was_not_finite(tmp_path: Path):
+    infinite = np.array([1.0, np.inf])
+    tensors = {
+        "weight": [np.full(2, 0.1 + 0.01 * step) for step in range(4)] + [np.full(2, np.nan)],
+        "relu_input": [np.ones(2)] * 3 + [infinite, np.full(2, np.nan)],
+        "gradient/weight": [np.full(2, 0.1)] * 3 + [infinite, np.full(2, np.nan)],
+        "loss": [1.0, 0.9, 0.8, np.nan, np.nan],
+    }
+    collections = {"weights": ["weight"], "gradients": ["gradient/weight"], "losses": ["loss"], "all": list(tensors)}
+    trial_from_series(tmp_path, tensors, collections=collections)
+    configurations, _, mistakes = configure_rules([], None, [])
+    result = evaluate(str(tmp_path), configurations)
+
+    first, *others = [rule for rule in result.status.rules if rule.Finding is not None]
+    assert mistakes == []
+    assert first.Finding is not None
+    assert (first.Rule, first.Finding.tensor, first.Finding.step) == ("NonFinite", "relu_input", 3)
+    assert first.Finding.last_healthy_step == 2
+    assert "ExplodingTensor" in [rule.Rule for rule in others]
+    assert {
+        rule.Finding.details.get("follows") for rule in others if rule.Finding is not None and rule.Finding.step == 3
+    } == {first.Finding.id}

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.logs.names import collections_of
 from evaluator.modes import Mode
+from evaluator.scalar_names import collections_of
 from evaluator.sources.series import Point, SeriesRun
 
 NOT_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}

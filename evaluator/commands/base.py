@@ -168,7 +168,18 @@ RuleOption = Annotated[
     typer.Option(
         "--rule",
         metavar="NAME[:key=value,...]",
-        help="A rule with its parameters; may be given several times. None means every built-in rule that applies.",
+        help="A rule with its parameters; may be given several times. Without any rule every one that is "
+        "installed and applies is tried.",
+        rich_help_panel=RULES,
+    ),
+]
+RuleFileOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--rule-file",
+        metavar="WHERE.py[:NAME][:k=v,...]",
+        help="A rule in a Python file of your own, with its parameters; NAME is its class or RULE, needed where the "
+        "file has several. May be given several times.",
         rich_help_panel=RULES,
     ),
 ]
@@ -191,6 +202,15 @@ SetOption = Annotated[
         "--set",
         metavar="name=value",
         help="A setting; may be given several times. 'rule-evaluator settings' lists them.",
+    ),
+]
+AfterEndOption = Annotated[
+    str,
+    typer.Option(
+        metavar="exit|wait",
+        help="When the job has ended, exit, or stay until a stop signal comes, as a sidecar must; "
+        "the exit code is the same.",
+        rich_help_panel=FOLLOWING,
     ),
 ]
 JsonOption = Annotated[

@@ -13,6 +13,7 @@ from evaluator.commands.base import (
     ConfigOption,
     JsonOption,
     OtherTrialOption,
+    RuleFileOption,
     RuleOption,
     Session,
     SetOption,
@@ -21,7 +22,8 @@ from evaluator.commands.base import (
     session_of,
     shown,
 )
-from evaluator.commands.dry_run import Look, NeedLook, RuleLook, look
+from evaluator.commands.dry_run import look
+from evaluator.commands.looks import Look, NeedLook, RuleLook
 from evaluator.config.load import Arguments, load
 
 NOTHING_WRONG, SOMETHING_FOUND, NOTHING_CHECKED = 0, 1, 3
@@ -37,6 +39,7 @@ def check(
         typer.Argument(metavar="TRIAL", show_default=False, help="The folder that one training run saved under."),
     ] = None,
     rule: RuleOption = None,
+    rule_file: RuleFileOption = None,
     config: ConfigOption = None,
     other_trial: OtherTrialOption = None,
     settings: SetOption = None,
@@ -49,7 +52,12 @@ def check(
     """
     session = session_of(context)
     arguments = Arguments(
-        trial=trial, rules=rule or (), config=config, other_trials=other_trial or (), set=settings or ()
+        trial=trial,
+        rules=rule or (),
+        rule_files=rule_file or (),
+        config=config,
+        other_trials=other_trial or (),
+        set=settings or (),
     )
     job = load(arguments, session.environment)
     seen = look(job, session.clock)
@@ -70,6 +78,7 @@ def _exit_code(seen: Look) -> int:
 def _problems(one: RuleLook) -> list[str]:
     """What somebody should look at, in words."""
     problems = [f"would not be evaluated: {one.reason}"] if one.reason is not None else []
+    problems += [one.broken] if one.broken is not None else []
     problems += [
         f"perhaps too few points: {need.looks_for} has {count(need.points, 'point')} over {count(need.span, 'step')}, "
         f"and the rule looks back over {_history(need)}"
@@ -122,6 +131,7 @@ def _rule_document(one: RuleLook) -> dict[str, Any]:
         "reason": one.reason,
         "ignored_parameters": list(one.ignored),
         "problems": _problems(one),
+        "file": one.file,
     }
 
 
@@ -152,7 +162,10 @@ def _print(session: Session, path: str, seen: Look, notes: tuple[str, ...]) -> N
 
 def _print_rule(session: Session, one: RuleLook) -> None:
     problems = _problems(one)
-    verdict = "" if problems else ", nothing missing" if one.due is not None else ": nothing missing"
+    if one.file is not None:
+        verdict = f": {one.file}" + ("" if problems else "; it loads, and what it looks at is known when it runs")
+    else:
+        verdict = "" if problems else ", nothing missing" if one.due is not None else ": nothing missing"
     due = "" if one.due is None else f": judged at {count(one.due, 'step')} at most"
     of = f" ({one.rule})" if one.rule != one.configuration else ""
     session.print(Text(), shown(f"{one.configuration}{of}{due}{verdict}", "bold"))

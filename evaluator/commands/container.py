@@ -12,13 +12,14 @@ import typer
 
 from evaluator import __version__, logs, strict_json
 from evaluator.clock import timestamp
-from evaluator.commands.base import Command, LogStream, Session, session_of
+from evaluator.commands.base import AfterEndOption, Command, LogStream, Session, session_of
 from evaluator.commands.run import run_job
 from evaluator.commands.signals import Signals
+from evaluator.config.job_config import read_after_end
 from evaluator.errors import EvaluatorError, InputError, Mistake, OutputError, StorageError
 from evaluator.outcome import client_error_text
 from evaluator.output_folder import OutputFolder
-from evaluator.registry import builtin_rules
+from evaluator.registry import known_rules
 from evaluator.rule import Severity
 from evaluator.sagemaker.processing_job import ContainerReading, read_container
 from evaluator.sinks.message_file import write_message
@@ -34,11 +35,13 @@ def container(
     ml_root: Annotated[
         Path, typer.Option("--ml-root", metavar="DIR", help="Where the files are that SageMaker puts below /opt/ml.")
     ] = Path("/opt/ml"),
+    after_end: AfterEndOption = "exit",
 ) -> int:
     """Do the container's work: rules and trial from the files below /opt/ml and from the environment.
 
     A stop signal is the normal end: what is saved already is evaluated first.
     """
+    word, wrong_words = read_after_end(after_end)
     session = session_of(context)
     session.as_logs = True
     logs.configure(session.clock, "info", "json", LogStream(session.err.file))  # type: ignore[arg-type]
@@ -48,10 +51,11 @@ def container(
         reading = read_container(ml_root, session.environment)
         session.message_file = reading.message_file
         try:
-            if reading.config is None:
-                raise InputError(reading.mistakes)
+            if reading.config is None or wrong_words:
+                raise InputError([*wrong_words, *reading.mistakes])
             job, arn = reading.config.job, reading.config.arn
             settings = job.settings
+            job = replace(job, after_end=word)
             if settings.log_format == "auto":
                 job = replace(job, settings=settings.model_copy(update={"log_format": "json"}))
             return run_job(session, job, signals, message_file=reading.message_file, arn=arn).exit_code
@@ -115,7 +119,7 @@ def _rules(reading: ContainerReading) -> list[tuple[str, str, Severity]]:
     """Configuration, rule and severity of every rule that was asked for; candidates were not."""
     if reading.config is not None:
         return [(one.name, one.rule.name, one.severity) for one in reading.config.job.rules if not one.candidate]
-    known = {name.lower(): rule for name, rule in builtin_rules().items()}
+    known = {name.lower(): rule for name, rule in known_rules(with_packs=reading.user_rules).items()}
     found: list[tuple[str, str, Severity]] = []
     for name, use in reading.asked_for:
         rule = known.get(use.strip().lower())

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from evaluator.clock import Clock
+from evaluator.commands.looks import Look, NeedLook, RuleLook
 from evaluator.config.job_config import JobConfig
+from evaluator.config.parameters import RuleConfiguration
 from evaluator.engine.partners import Partners
 from evaluator.evaluation import Evaluation
+from evaluator.isolation.gathering import gather
+from evaluator.isolation.isolated_run import IsolatedRun, Isolation
 from evaluator.needs import OtherTrial, OtherWorker, Previous, Summary
 from evaluator.other_trials import OtherTrials
 from evaluator.plan import SeriesPart
@@ -23,76 +27,6 @@ from evaluator.trial.completeness import Completeness, Waits
 from evaluator.trial.opening import open_run
 from evaluator.trial.trial import Step, Trial
 from evaluator.window import Row
-
-
-@dataclass
-class NeedLook:
-    """What one need of a rule would see.
-
-    Args:
-        looks_for: the selection in words.
-        tensors: those it would see, in the order of training.
-        points: steps at which at least one of them has a value.
-        history: how many points it looks back over, and how many steps.
-    """
-
-    looks_for: str
-    tensors: list[str]
-    points: int
-    history: tuple[int, int] = (1, 0)
-    span: int = 0
-    triggers: bool = True
-
-    @property
-    def is_short(self) -> bool:
-        """Whether there are fewer points than it looks back over."""
-        return self.points < self.history[0] or self.span < self.history[1]
-
-
-@dataclass
-class RuleLook:
-    """What one rule configuration would see.
-
-    Args:
-        due: steps at which the rule would be judged; None when it is not judged at steps.
-        reason: why it would never be judged.
-        unmatched: parts of what it was told to look at that nothing is called by.
-    """
-
-    configuration: str
-    rule: str
-    candidate: bool
-    needs: list[NeedLook]
-    due: int | None
-    reason: str | None
-    ignored: tuple[str, ...] = ()
-    unmatched: tuple[str, ...] = ()
-
-    @property
-    def short(self) -> list[NeedLook]:
-        """The needs with fewer points than they look back over."""
-        return [need for need in self.needs if need.triggers and need.points and need.is_short]
-
-    @property
-    def enough(self) -> bool | None:
-        """Whether there are enough points; None where only the rule itself can tell."""
-        if self.reason is not None:
-            return False
-        return None if self.due is None or self.short else True
-
-
-@dataclass
-class Look:
-    """What all rules would see of a trial."""
-
-    steps: int
-    first: int | None
-    last: int | None
-    rules: list[RuleLook]
-    problems: Mapping[str, str] = field(default_factory=dict)
-    more_problems: int = 0
-    incomplete: list[str] = field(default_factory=list)
-    """Steps and workers that are not whole."""
 
 
 @dataclass
@@ -116,8 +50,36 @@ def look(config: JobConfig, clock: Clock) -> Look:
     others.open(sorted({path for rule in config.rules for path in rule.other_trials}))
     trial = Trial(source, clock, Waits(0, 0), following=False)
     partners = Partners(source, config.settings.memory_budget, others.values)
-    evaluation = Evaluation(config.rules, trial, partners, following=False)
-    return _DryRun(trial, evaluation).run()
+    known = [rule for rule in config.rules if rule.file is None]
+    seen = _DryRun(trial, Evaluation(known, trial, partners, following=False)).run()
+    looks = iter(seen.rules)
+    isolation = Isolation.of(source, config.trial, config.settings, lambda: False)
+    files = iter(_introduced([rule for rule in config.rules if rule.file is not None], isolation))
+    seen.rules = [next(files) if rule.file is not None else next(looks) for rule in config.rules]
+    return seen
+
+
+def _introduced(configurations: Sequence[RuleConfiguration], isolation: Isolation) -> list[RuleLook]:
+    """What the rules of files say of themselves when they are imported, each in its own process; no step is judged."""
+    runs = [IsolatedRun(one, isolation) for one in configurations]
+    gather(runs, isolation.interrupted)
+    looks = []
+    for run in runs:
+        run.close()
+        known = run.configuration
+        path = known.file.path if known.file is not None else ""
+        looks.append(
+            RuleLook(
+                known.name,
+                known.rule.name,
+                candidate=False,
+                needs=[],
+                ignored=known.ignored,
+                file=path,
+                broken=run.problem,
+            )
+        )
+    return looks
 
 
 class _DryRun:
@@ -126,8 +88,9 @@ class _DryRun:
     def __init__(self, trial: Trial, evaluation: Evaluation) -> None:
         self._trial = trial
         self._evaluation = evaluation
+        self._runs = [run for run in evaluation.runs if isinstance(run, RuleRun)]
         self._points: dict[Series, _Points] = {series: _Points() for series in evaluation.series.values()}
-        self._due = dict.fromkeys(map(id, evaluation.runs), 0)
+        self._due = dict.fromkeys(map(id, self._runs), 0)
         self._last_check: dict[int, int] = {}
         self._saved: dict[Series, set[tuple[str, str]]] = {}
         self._elsewhere: dict[str, set[int]] = {}
@@ -141,14 +104,14 @@ class _DryRun:
             steps += 1
             self._partial += step.completeness is Completeness.PARTIAL
             rows = self._rows(step)
-            for run in self._evaluation.runs:
+            for run in self._runs:
                 self._judge(run, Moment(step.number, updated=rows))
         for series, points in self._points.items():
             if points.count:
                 # so that the reasons know that there was something
                 series.last_row = Row(np.empty(0), np.empty(0, np.int8), points.last, series.columns)
         counts = self._trial.counts
-        rules = [self._look(run) for run in self._evaluation.runs]
+        rules = [self._look(run) for run in self._runs]
         trial = self._trial
         return Look(
             steps, counts.first, counts.last, rules, trial.problems, trial.more_problems, self._incomplete(steps)

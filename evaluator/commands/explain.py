@@ -3,35 +3,38 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
-import numpy as np
 import typer
-from pydantic import BaseModel
 from rich import box
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from evaluator.commands.base import Command, JsonOption, Session, count, session_of, shown
-from evaluator.config.wire import plain
+from evaluator.commands.base import Command, JsonOption, Session, session_of, shown
+from evaluator.commands.rule_file import asked_for, limits_of, settings_of
+from evaluator.config.rule_files import parse_file_location
+from evaluator.config.settings import user_rules_allowed
 from evaluator.errors import InputError, Mistake
-from evaluator.needs import Beside, Measure, OtherTrial, OtherWorker, Previous, Progress, Summary
+from evaluator.explaining import explanation, few_letters
+from evaluator.isolation.bench import Bench
+from evaluator.isolation.messages import Look
 from evaluator.outcome import NOTHING_FOUND
-from evaluator.reductions import REDUCTIONS
-from evaluator.registry import find_rule
-from evaluator.rule import Example, LoopParameters, Rule
+from evaluator.registry import find_rule, known_rules, pack_of
 
-_OURS = "Ours, not SageMaker's."
-"""How the description of a parameter says that SageMaker's rule does not have it."""
+BUILT_IN = "built-in"
 _HEADING = re.compile(r"[A-Z][a-z]+( [a-z]+)?: ")
-MOST_ELEMENTS = 4
 
 
 def explain(
     context: typer.Context,
-    rule: Annotated[str, typer.Argument(metavar="RULE", show_default=False, help="The name of a built-in rule.")],
+    rule: Annotated[
+        str,
+        typer.Argument(
+            metavar="RULE", show_default=False, help="The name of a rule, or FILE.py[:NAME] for one in a file."
+        ),
+    ],
     as_json: JsonOption = False,
 ) -> int:
     """Explain a rule: when it fires, its parameters in both sets of defaults, what it needs, and examples.
@@ -40,95 +43,32 @@ def explain(
     rules in SageMaker's shape take SageMaker's; parameter_set=sagemaker|recommended changes either.
     """
     session = session_of(context)
-    found = find_rule(rule, where="explain")
-    if isinstance(found, Mistake):
-        raise InputError([found])
+    in_a_file = parse_file_location(rule) is not None
+    document = _of_file(session, rule) if in_a_file else _of_name(session, rule)
     if as_json:
-        session.print_json(_document(found))
+        session.print_json(document)
     else:
-        _print(session, found)
+        _print(session, document)
     return NOTHING_FOUND
 
 
-def _document(rule: Rule) -> dict[str, Any]:
-    return {
-        "schema": 1,
-        "name": rule.name,
-        "severity": rule.severity,
-        "documentation": rule.documentation,
-        "parameters": list(_parameters(rule.parameters, rule)),
-        "loop_parameters": list(_parameters(LoopParameters, rule, without=rule.parameters)),
-        "needs": _needs(rule),
-        "judged": _when(rule),
-        "examples": [_example_document(example) for example in rule.examples],
-    }
+def _of_name(session: Session, name: str) -> dict[str, Any]:
+    """The explanation of a rule that can be named."""
+    known = known_rules(with_packs=user_rules_allowed(session.environment))
+    found = find_rule(name, known, "explain")
+    if isinstance(found, Mistake):
+        raise InputError([found])
+    return explanation(found, pack_of(found.name) or BUILT_IN)
 
 
-def _parameters(model: type[BaseModel], rule: Rule, without: type[BaseModel] | None = None) -> Iterator[dict[str, Any]]:
-    """The parameters of a model, with both defaults; those that the rule declares itself are not repeated."""
-    for name, field in model.model_fields.items():
-        if without is not None and name in without.model_fields:
-            continue
-        description = field.description or ""
-        required = field.is_required()
-        default = None if required else plain(field.get_default(call_default_factory=True))
-        recommended = rule.recommended.get(name)
-        yield {
-            "name": name,
-            "default": default,
-            "required": required,
-            "recommended": default if recommended is None else plain(recommended.value),
-            "reason": None if recommended is None else recommended.reason,
-            "ours": without is not None or _OURS in description,
-            "description": description,
-        }
-
-
-def _needs(rule: Rule) -> list[str]:
-    """What the rule reads with its recommended parameters, in words."""
-    own = {name: one.value for name, one in rule.recommended.items() if name in rule.parameters.model_fields}
-    needs = rule.requires(rule.parameters.model_validate(own))
-    return [_progress(need) if isinstance(need, Progress) else _summary(need) for need in needs]
-
-
-def _summary(need: Summary) -> str:
-    text = f"{_measure(need.measure)} of {need.selection}"
-    partner = need.partner
-    if isinstance(partner, Previous):
-        ago = "saved last before" if partner.within is None else f"saved first within the last {partner.within} steps"
-        text += f", compared with the value {ago}"
-    elif isinstance(partner, Beside):
-        text += f", compared with {partner.selection} of the same step"
-    elif isinstance(partner, OtherWorker):
-        text += ", compared with the first other worker"
-    elif isinstance(partner, OtherTrial):
-        text += f", compared with other trial {partner.number}"
-    if need.modes is not None:
-        text += f", in mode {' or '.join(sorted(mode.name for mode in need.modes))}"
-    if need.rows > 1:
-        text += f", the last {need.rows} saved steps"
-    if need.steps:
-        text += f", back over {count(need.steps, 'step')}"
-    if need.state is not None:
-        text += ", gathered over all steps"
-    return text if need.triggers else f"{text} (only looked at)"
-
-
-def _progress(_: Progress) -> str:
-    return "how far each worker is, and for how long nothing has come from it"
-
-
-def _measure(measure: Measure) -> str:
-    for name, function in REDUCTIONS.items():
-        if measure.function is function:
-            return name
-    return measure.function.__name__.strip("_").replace("_", " ")
-
-
-def _when(rule: Rule) -> str:
-    words = {"step": "at saved steps", "idle": "when nothing new comes", "end": "at the end of the run"}
-    when = " and ".join(words[kind] for kind in words if kind in rule.at)
-    return f"{when}, not at every one" if rule.every is not None else when
+def _of_file(session: Session, argument: str) -> dict[str, Any]:
+    """The explanation of a rule in a file, made where the file is imported: in a process of its own."""
+    settings = settings_of(session, ())
+    file, parameters = asked_for(argument, settings, "explain")
+    if parameters:
+        raise InputError([Mistake("explain", "a rule is explained without parameters", "give FILE.py or FILE.py:NAME")])
+    with Bench(Look(file, settings.user_memory, every=False), limits_of(settings)) as bench:
+        return bench.introduce()[0]
 
 
 def paragraphs(documentation: str) -> list[str]:
@@ -143,29 +83,36 @@ def paragraphs(documentation: str) -> list[str]:
     return found
 
 
-def _print(session: Session, rule: Rule) -> None:
-    session.print(Text.assemble(shown(rule.name, "bold"), shown(f" ({rule.severity})")), Text())
-    for paragraph in paragraphs(rule.documentation):
+def _print(session: Session, document: Mapping[str, Any]) -> None:
+    own, loop = document["parameters"], document["loop_parameters"]
+    known = document["from"] == BUILT_IN
+    source = f" ({document['severity']})" if known else f" ({document['severity']}, from {document['from']})"
+    session.print(Text.assemble(shown(document["name"], "bold"), shown(source)), Text())
+    for paragraph in paragraphs(document["documentation"]) if document["documentation"] else ():
         session.print(shown(paragraph), Text())
     session.print(Text("Parameters", "bold"))
-    session.print(_table(list(_parameters(rule.parameters, rule))))
+    of_sagemaker = known and any(not one["ours"] for one in own)
+    session.print(_table(own, "SageMaker" if of_sagemaker else "default") if own else Text(" none"))
     session.print(Text("Parameters of every rule (ours, not SageMaker's)", "bold"))
-    session.print(_table(list(_parameters(LoopParameters, rule, without=rule.parameters))))
+    session.print(_table(loop, "default"))
     others = "parameter_set (sagemaker or recommended) chooses the defaults, name names the configuration."
     session.print(Padding(Text(others), (0, 0, 0, 1), expand=False), Text())
     session.print(Text("What it reads", "bold"))
-    for need in _needs(rule):
+    for need in document["needs"]:
         session.print(Padding(shown(need), (0, 0, 0, 1), expand=False))
-    session.print(Padding(shown(f"It is judged {_when(rule)}."), (0, 0, 0, 1), expand=False), Text())
+    session.print(Padding(shown(f"It is judged {document['judged']}."), (0, 0, 0, 1), expand=False), Text())
     session.print(Text("Examples", "bold"))
-    for example in rule.examples:
-        _print_example(session, example)
+    for example in document["examples"]:
+        session.print(Padding(shown(f"{example['title']}: {verdict(example)}"), (0, 0, 0, 1), expand=False))
+        print_series(session, example, 3)
+    if not document["examples"]:
+        session.print(Text(" none"))
 
 
-def _table(parameters: Sequence[Mapping[str, Any]]) -> Table:
+def _table(parameters: Sequence[Mapping[str, Any]], heading: str) -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("name", no_wrap=True)
-    table.add_column("SageMaker" if any(not one["ours"] for one in parameters) else "default", overflow="fold")
+    table.add_column(heading, overflow="fold")
     several = any(one["reason"] is not None for one in parameters)
     if several:
         table.add_column("recommended", overflow="fold")
@@ -185,60 +132,23 @@ def _default(value: Any) -> str:
     """A default as it is written on the command line."""
     if isinstance(value, list | tuple):
         return ",".join(map(str, value)) or "none"
-    return "none" if value is None else _value(value)
+    return "none" if value is None else few_letters(value)
 
 
-def _print_example(session: Session, example: Example) -> None:
-    verdict = "stays quiet" if example.met_at is None else f"fires at step {example.met_at}"
-    where = f", in {example.tensor}" if example.tensor else ""
-    session.print(Padding(shown(f"{example.title}: {verdict}{where}"), (0, 0, 0, 1), expand=False))
-    if example.parameters:
-        given = ", ".join(f"{name}={_value(value)}" for name, value in example.parameters.items())
-        session.print(Padding(shown(f"with {given}"), (0, 0, 0, 3), expand=False))
-    for label, series in _rows(example):
-        session.print(Padding(shown(f"{label}: {'  '.join(map(_value, series))}"), (0, 0, 0, 3), expand=False))
+def print_series(session: Session, example: Mapping[str, Any], margin: int) -> None:
+    """What goes into an example."""
+    lines = [f"{label}: {'  '.join(series)}" for label, series in example["series"].items()]
+    if example["parameters"]:
+        given = ", ".join(f"{name}={few_letters(value)}" for name, value in example["parameters"].items())
+        lines.insert(0, f"with {given}")
+    for line in lines:
+        session.print(Padding(shown(line), (0, 0, 0, margin), expand=False))
 
 
-def _rows(example: Example) -> Iterator[tuple[str, Sequence[Any]]]:
-    """The lines of numbers that make an example."""
-    if example.steps is not None:
-        yield "step", example.steps
-    if example.modes is not None:
-        yield "mode", example.modes
-    yield from example.tensors.items()
-    for worker, tensors in (example.workers or {}).items():
-        yield from ((f"{name} ({worker})", series) for name, series in tensors.items())
-    yield from ((f"{name} (other trial)", series) for name, series in (example.other or {}).items())
-    if example.seconds is not None:
-        yield "seconds", example.seconds
-
-
-def _value(value: Any) -> str:
-    """A value in few letters; `-` is one that was not saved."""
-    if value is None:
-        return "-"
-    if isinstance(value, np.ndarray | np.generic):
-        value = value.tolist()
-    if isinstance(value, list | tuple):
-        shape = np.shape(value)
-        first = ", ".join(map(_value, value[:MOST_ELEMENTS]))
-        return f"[{first}{', ...' if len(value) > MOST_ELEMENTS else ''}]" if len(shape) < 2 else _nested(value)
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
-
-
-def _nested(value: Any) -> str:
-    array = np.asarray(value)
-    return _value(value[0]) if len(value) == 1 else f"array of {'x'.join(map(str, array.shape))}"
-
-
-def _example_document(example: Example) -> dict[str, Any]:
-    return {
-        "title": example.title,
-        "met_at": example.met_at,
-        "tensor": example.tensor,
-        "parameters": {name: plain(value) for name, value in example.parameters.items()},
-        "series": {label: [_value(value) for value in series] for label, series in _rows(example)},
-    }
+def verdict(example: Mapping[str, Any]) -> str:
+    """What an example shows, or what came of one."""
+    met = "stays quiet" if example["met_at"] is None else f"fires at step {example['met_at']}"
+    return f"{met}, in {example['tensor']}" if example["tensor"] else met
 
 
 COMMAND = Command("explain", explain, 5)

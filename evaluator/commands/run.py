@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -11,9 +12,11 @@ from evaluator.commands.base import (
     FOLLOWING,
     OUTPUT,
     VERDICT,
+    AfterEndOption,
     Command,
     ConfigOption,
     OtherTrialOption,
+    RuleFileOption,
     RuleOption,
     Session,
     SetOption,
@@ -35,6 +38,7 @@ def run(
         typer.Argument(metavar="TRIAL", show_default=False, help="The folder that one training run saved under."),
     ] = None,
     rule: RuleOption = None,
+    rule_file: RuleFileOption = None,
     config: ConfigOption = None,
     other_trial: OtherTrialOption = None,
     settings: SetOption = None,
@@ -71,6 +75,14 @@ def run(
             metavar="PID", help="With --follow: the run ends when this process does.", rich_help_panel=FOLLOWING
         ),
     ] = None,
+    training_job: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="With --follow: the run ends when this SageMaker training job does.",
+            rich_help_panel=FOLLOWING,
+        ),
+    ] = None,
     on_sigterm: Annotated[
         str,
         typer.Option(
@@ -79,6 +91,7 @@ def run(
             rich_help_panel=FOLLOWING,
         ),
     ] = "drain",
+    after_end: AfterEndOption = "exit",
     restart: Annotated[
         bool,
         typer.Option(
@@ -111,6 +124,7 @@ def run(
     arguments = Arguments(
         trial=trial,
         rules=rule or (),
+        rule_files=rule_file or (),
         config=config,
         other_trials=other_trial or (),
         output=output,
@@ -118,7 +132,9 @@ def run(
         labels=label or (),
         follow=follow,
         until_pid=until_pid,
+        training_job=training_job,
         on_sigterm=on_sigterm,
+        after_end=after_end,
         fail_on=fail_on,
         exit_zero=exit_zero,
     )
@@ -126,12 +142,14 @@ def run(
         job_config = load(arguments, session.environment)
         if restart and not job_config.settings.follow:
             raise InputError([Mistake("--restart", "has no meaning when nothing is followed", "add --follow")])
-        result = run_job(session, job_config, signals, restart=restart)
-        if as_json:
-            session.print_json(result.status.document())
-        else:
-            print_verdicts(result.status, session.out, job_config.settings.output)
-    return result.exit_code
+
+        def show(result: Result) -> None:
+            if as_json:
+                session.print_json(result.status.document())
+            else:
+                print_verdicts(result.status, session.out, job_config.settings.output)
+
+        return run_job(session, job_config, signals, show=show, restart=restart).exit_code
 
 
 def run_job(
@@ -139,17 +157,23 @@ def run_job(
     config: JobConfig,
     signals: Signals,
     *,
+    show: Callable[[Result], None] | None = None,
     message_file: Path | None = None,
     restart: bool = False,
     arn: str | None = None,
 ) -> Result:
-    """Run a job that shows how it goes on and that stops at a signal."""
+    """Run a job that shows how it goes on and that stops at a signal; `show` is told what it came to."""
     configure_logs(session, config.settings, config.origins["log_level"])
     with Live(session, config) as live:
         job = Job(config, session.clock, message_file=message_file, watch=live.tell, restart=restart, arn=arn)
         session.output = Path(config.settings.output)
         signals.call(job.stop.request)
-        return job.run()
+        result = job.run()
+    if show is not None:
+        # before the process stays on: what it came to is known
+        show(result)
+    job.stay()
+    return result
 
 
 COMMAND = Command("run", run, 1)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
-import tomllib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass, field, replace
+from pathlib import Path, PurePosixPath
 from urllib.parse import unquote, urlsplit
 
-from evaluator.config.request import RuleRequest
-from evaluator.config.sagemaker_shape import request_of, users_rule_file
-from evaluator.errors import Mistake, did_you_mean
+from evaluator.config.parsing import parse_content, parse_file
+from evaluator.config.request import RuleFile, RuleRequest
+from evaluator.config.rule_files import beside, file_rule_name, parse_file_location
+from evaluator.config.sagemaker_shape import request_of
+from evaluator.errors import EvaluatorError, Mistake, did_you_mean
+from evaluator.storage._single import read_uri
 
 _MISSPELLED = "DebugRulesConfigurations"
 """As AWS's guide writes it in its samples (processing-contract.md 2.2)."""
@@ -21,6 +23,9 @@ _LONGEST_NAME = 256
 
 _BESIDE = frozenset({"DebugHookConfig", "ProfilerConfig", "TensorBoardOutputConfig"})
 """What stands beside the lists in CreateTrainingJob (processing-contract.md 1)."""
+
+_ABOUT = ("use", "file", "sha256", "name")
+"""What an entry of our shape says besides parameters."""
 
 _ENTRY = frozenset(
     {
@@ -37,8 +42,13 @@ _ENTRY = frozenset(
 
 @dataclass
 class FileContent:
-    """What one configuration file holds; with mistakes, everything that could still be understood."""
+    """What one configuration file holds; with mistakes, everything that could still be understood.
 
+    Args:
+        folder: that relative paths in it start from.
+    """
+
+    folder: Path = field(default_factory=Path)
     requests: list[RuleRequest] = field(default_factory=list)
     settings: dict[str, object] = field(default_factory=dict)
     labels: dict[str, str] = field(default_factory=dict)
@@ -50,70 +60,41 @@ _Reader = Callable[[Mapping[str, object], str, FileContent], None]
 
 
 def read_config_file(location: str) -> FileContent:
-    """The content of the file at a local path or file:// URI."""
+    """The content of the file at a local path, a file:// or an s3:// URI."""
     content = FileContent()
     path = _local_path(location)
-    document = path if isinstance(path, Mistake) else parse_file(path)
+    document = _document(location) if path is None else path if isinstance(path, Mistake) else parse_file(path)
     if isinstance(document, Mistake):
         content.mistakes.append(document)
     elif not isinstance(document, dict):
         what = f"holds a {type(document).__name__}, not named parts"
         content.mistakes.append(Mistake(location, what, 'expected {"DebugRuleConfigurations": [...]} or our own shape'))
     else:
+        content.folder = path.parent if isinstance(path, Path) else content.folder
         _read_document(document, location, content)
     return content
 
 
-def parse_file(path: Path) -> object | Mistake:
-    """What a JSON or TOML file holds, or why it cannot be read, with line and column."""
-    if path.suffix not in (".json", ".toml"):
-        return Mistake(str(path), f"configuration file ends in {path.suffix!r}", "expected .json or .toml")
+def _document(uri: str) -> object | Mistake:
+    """What a file on S3 holds."""
     try:
-        return _parse(path.read_bytes().decode("utf-8-sig"), path.suffix)
-    except FileNotFoundError:
-        return Mistake(str(path), "there is no such file", "give the path of a configuration file")
-    except OSError as error:
-        return Mistake(str(path), f"cannot be read: {error.strerror or error}")
-    except RecursionError:
-        return Mistake(str(path), "is nested too deep")
-    except ValueError as error:
-        return Mistake(str(path), f"is not {path.suffix[1:].upper()}: {_problem(error)}")
+        return parse_content(lambda: read_uri(uri), uri, PurePosixPath(uri).suffix)
+    except EvaluatorError as error:
+        return error.mistake
 
 
-def _parse(text: str, suffix: str) -> object:
-    if suffix == ".toml":
-        return tomllib.loads(text)
-    parsed: object = json.loads(text, parse_constant=_no_constant, object_pairs_hook=_unique)
-    return parsed
-
-
-def _problem(error: ValueError) -> str:
-    if isinstance(error, json.JSONDecodeError):
-        return f"line {error.lineno}, column {error.colno}: {error.msg}"
-    if isinstance(error, UnicodeDecodeError):
-        return f"not UTF-8 at byte {error.start}"
-    return str(error)
-
-
-def _local_path(location: str) -> Path | Mistake:
+def _local_path(location: str) -> Path | Mistake | None:
+    """The path of a local file; None for one on S3."""
     scheme, _, rest = location.partition("://")
     if not rest:
         return Path(location)
     if scheme == "file":
         return Path(unquote(urlsplit(location).path))
-    return Mistake(location, f"configuration files at {scheme}:// are not supported yet", "give a local path")
-
-
-def _no_constant(constant: str) -> object:
-    raise ValueError(f"{constant} is no JSON value; write it as a string")
-
-
-def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    names = [name for name, _ in pairs]
-    twice = next((name for place, name in enumerate(names) if name in names[:place]), None)
-    if twice is not None:
-        raise ValueError(f"{twice!r} is given twice in one object")
-    return dict(pairs)
+    if scheme == "s3":
+        return None
+    return Mistake(
+        location, f"configuration files at {scheme}:// are not supported yet", "give a local path, or s3://BUCKET/KEY"
+    )
 
 
 def _read_document(document: Mapping[str, object], where: str, content: FileContent) -> None:
@@ -167,7 +148,7 @@ def _read_debug_rule(entry: Mapping[str, object], where: str, content: FileConte
     if isinstance(request, Mistake):
         content.mistakes.append(request)
     else:
-        content.requests.append(request)
+        content.requests.append(_placed(request, content.folder))
     unused = [key for key in ("LocalPath", "S3OutputPath") if entry.get(key)]
     if unused:
         what = " and ".join(unused)
@@ -192,20 +173,51 @@ def _configuration_name(entry: Mapping[str, object], where: str, content: FileCo
     return None
 
 
+def _placed(request: RuleRequest, folder: Path) -> RuleRequest:
+    """The request, its rule file found from the folder of the configuration file."""
+    file = request.file
+    return request if file is None else replace(request, file=replace(file, path=beside(file.path, folder)))
+
+
 def _read_our_rule(entry: Mapping[str, object], where: str, content: FileContent) -> None:
-    if "file" in entry:
-        content.mistakes.append(users_rule_file(where, "file"))
+    asked = _asked_for(entry, where)
+    if isinstance(asked, list):
+        content.mistakes += asked
         return
-    use, name = entry.get("use"), entry.get("name")
-    if not isinstance(use, str) or not use.strip():
-        what = "'use' is missing" if use is None else f"'use' is {use!r}"
-        content.mistakes.append(Mistake(where, what, 'the name of a rule, for example use = "VanishingGradient"'))
-        return
+    use, file = asked
+    name = entry.get("name")
     if name is not None and not isinstance(name, str):
         content.mistakes.append(Mistake(where, f"'name' is {name!r}", "expected text"))
         name = None
-    parameters = {key: value for key, value in entry.items() if key not in ("use", "name")}
-    content.requests.append(RuleRequest(use.strip(), parameters, "ours", f"{where} {name or use}", name))
+    parameters = {key: value for key, value in entry.items() if key not in _ABOUT}
+    request = RuleRequest(use, parameters, "ours", f"{where} {name or use}", name, file)
+    content.requests.append(_placed(request, content.folder))
+
+
+def _asked_for(entry: Mapping[str, object], where: str) -> tuple[str, RuleFile | None] | list[Mistake]:
+    """What the rule is called, and the file that it is in where there is one."""
+    mistakes: list[Mistake] = []
+    use, location, digest = entry.get("use"), entry.get("file"), entry.get("sha256")
+    if digest is not None and location is None:
+        mistakes.append(Mistake(where, "'sha256' is given without 'file'", "it is the sha256 of a rule file"))
+    if digest is not None and not isinstance(digest, str):
+        mistakes.append(Mistake(where, f"'sha256' is {digest!r}", "expected 64 hexadecimal digits"))
+    if use is not None and location is not None:
+        what = "'use' and 'file' are given"
+        mistakes.append(Mistake(where, what, "use names a built-in rule, file is one of your own: give one of them"))
+    elif location is not None:
+        parts = parse_file_location(location.strip()) if isinstance(location, str) else None
+        if parts is None or (parts[1] is not None and not parts[1].isidentifier()):
+            right = 'expected a Python file, for example file = "rules/mine.py" or file = "rules/mine.py:MyRule"'
+            mistakes.append(Mistake(where, f"'file' is {location!r}", right))
+        elif not mistakes:
+            file = RuleFile(*parts, sha256=digest.strip().lower() if isinstance(digest, str) else None)
+            return file_rule_name(file), file
+    elif not isinstance(use, str) or not use.strip():
+        what = "'use' is missing" if use is None else f"'use' is {use!r}"
+        right = 'the name of a rule, for example use = "VanishingGradient", or file = "rules/mine.py"'
+        mistakes.append(Mistake(where, what, right))
+    return mistakes or (str(use).strip(), None)
 
 
 def _table(value: object, where: str, content: FileContent) -> dict[str, object]:

@@ -7,16 +7,19 @@ from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 from evaluator.config.names import assign_names
-from evaluator.config.parameters import RuleConfiguration, configure
+from evaluator.config.parameters import RuleConfiguration, configure, configure_file
 from evaluator.config.request import RuleRequest
+from evaluator.config.rule_files import stand_in
+from evaluator.config.rule_stop import RuleStop
 from evaluator.config.settings import Origin, Settings
 from evaluator.config.wire import convert
 from evaluator.errors import Mistake
-from evaluator.registry import builtin_rules, find_rule
+from evaluator.registry import BUILTIN_ONLY, find_rule, known_rules, pack_notes
 from evaluator.rule import SEVERITIES, Rule, Severity
 
 FailOn = Severity | Literal["never"]
 OnSigterm = Literal["drain", "stop"]
+AfterEnd = Literal["exit", "wait"]
 
 
 @dataclass(frozen=True)
@@ -30,7 +33,10 @@ class JobConfig:
         notes: what the user should know and what does not stop the job; for the status.
         fail_on: the least severity of a finding that makes the exit code 1 (`--exit-zero` is "never").
         on_sigterm: whether a stop signal lets saved steps be evaluated first.
+        after_end: whether the process stays, after the job has ended, until a stop signal comes.
         until_pid: the process whose end is the end of training.
+        rule_stop: the file by which rules are told to stop.
+        region: where SageMaker is, as far as the environment says it in a way that boto3 does not read.
         flat_output: findings lie directly in the output folder, because the environment named exactly one rule.
     """
 
@@ -42,19 +48,34 @@ class JobConfig:
     notes: tuple[str, ...] = ()
     fail_on: FailOn = "info"
     on_sigterm: OnSigterm = "drain"
+    after_end: AfterEnd = "exit"
     until_pid: int | None = None
+    rule_stop: RuleStop | None = None
+    region: str | None = None
     flat_output: bool = False
 
 
 def configure_rules(
-    requests: Sequence[RuleRequest], rules: Mapping[str, Rule] | None, job_wide_trials: Sequence[str]
+    requests: Sequence[RuleRequest],
+    rules: Mapping[str, Rule] | None,
+    job_wide_trials: Sequence[str],
+    *,
+    user_rules: bool = True,
 ) -> tuple[list[RuleConfiguration], list[str], list[Mistake]]:
-    """The configurations that were asked for, notes, and mistakes; without requests every rule is a candidate."""
-    known = builtin_rules() if rules is None else rules
+    """The configurations that were asked for, notes, and mistakes; without requests every rule is a candidate.
+
+    Args:
+        requests: as they were written.
+        rules: those that can be named; by default the ones that are installed.
+        job_wide_trials: other trials, for every rule that compares with some.
+        user_rules: whether rules that do not come with the program are allowed.
+    """
+    known = known_rules(with_packs=user_rules) if rules is None else rules
+    notes = pack_notes(with_packs=user_rules) if rules is None else []
     mistakes: list[Mistake] = []
     found: list[tuple[RuleRequest, Rule]] = []
     for request in requests or [RuleRequest(name, {}, "candidate", name) for name in known]:
-        rule = find_rule(request.use, known, "--rule" if request.shape == "command line" else request.where)
+        rule = _rule(request, known, user_rules=user_rules)
         if isinstance(rule, Mistake):
             mistakes.append(rule)
         else:
@@ -63,15 +84,28 @@ def configure_rules(
     mistakes += name_mistakes
     configurations: list[RuleConfiguration] = []
     for (request, rule), name in zip(found, names, strict=True):
-        configuration = configure(replace(request, name=name), rule)
+        named = replace(request, name=name)
+        configuration = configure(named, rule) if request.file is None else configure_file(named)
         if isinstance(configuration, list):
             mistakes += configuration
         else:
             configurations.append(_with_trials(configuration, job_wide_trials))
-    notes = [note for configuration in configurations for note in configuration.notes]
+    notes += [note for configuration in configurations for note in configuration.notes]
     if job_wide_trials and not any(rule.other_trials for _, rule in found):
         notes.append("other trials were given, but no rule of this job compares with other trials")
     return configurations, notes, mistakes
+
+
+def _rule(request: RuleRequest, known: Mapping[str, Rule], *, user_rules: bool) -> Rule | Mistake:
+    """The rule that was asked for, or what stands in for it while it is still in its file."""
+    if request.file is None:
+        found = find_rule(request.use, known, "--rule" if request.shape == "command line" else request.where)
+        if isinstance(found, Mistake) and not user_rules:
+            return replace(found, would_be_right=f"{found.would_be_right}; {BUILTIN_ONLY}")
+        return found
+    if not user_rules:
+        return Mistake(request.where, BUILTIN_ONLY, "name a built-in rule, or allow rule files")
+    return stand_in(request)
 
 
 def read_labels(arguments: Sequence[str]) -> tuple[dict[str, str], list[Mistake]]:
@@ -107,6 +141,14 @@ def read_choices(fail_on: str | None, exit_zero: bool, on_sigterm: str) -> tuple
         mistakes.append(Mistake("--on-sigterm", f"{on_sigterm!r} does not fit", "expected drain or stop"))
     least: FailOn = "never" if exit_zero or chosen is None else chosen  # type: ignore[assignment]
     return least, "stop" if signal == "stop" else "drain", mistakes
+
+
+def read_after_end(after_end: str) -> tuple[AfterEnd, list[Mistake]]:
+    """The word that `--after-end` gives."""
+    word = convert(AfterEnd, after_end)
+    if word not in get_args(AfterEnd):
+        return "exit", [Mistake("--after-end", f"{after_end!r} does not fit", "expected exit or wait")]
+    return "wait" if word == "wait" else "exit", []
 
 
 def _with_trials(configuration: RuleConfiguration, job_wide: Sequence[str]) -> RuleConfiguration:

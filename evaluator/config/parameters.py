@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from evaluator.config import sagemaker_shape as sagemaker
 from evaluator.config.other_trials import is_other_trial_key, other_trials_of
-from evaluator.config.request import RuleRequest
-from evaluator.config.wire import Unfit, convert, is_unset, plain, read_model
+from evaluator.config.request import RuleFile, RuleRequest
+from evaluator.config.rule_files import check_rule_file, is_hidden, stand_in
+from evaluator.config.spelling import misspelled
+from evaluator.config.values import mistake_of, no_steps, parameter_set, without_bad_regexes
+from evaluator.config.wire import is_unset, plain, read_model
 from evaluator.errors import Mistake, did_you_mean, nearest
-from evaluator.rule import LoopParameters, ParameterSet, Rule, RuleParameters, Severity
+from evaluator.rule import LoopParameters, Rule, RuleParameters, Severity
 
 ABOUT_THE_CONFIGURATION = ("parameter_set", "name")
 """Loop parameters that are about the configuration as a whole and so are not among `LoopParameters`."""
-
-
-_PARAMETER_SETS: tuple[ParameterSet, ...] = ("sagemaker", "recommended")
 
 
 @dataclass(frozen=True)
@@ -31,6 +30,8 @@ class RuleConfiguration:
             parameters are shown when given or recommended.
         ignored: names that were given and that neither the rule nor the loop knows.
         candidate: no rule was named at all, so every built-in rule is tried.
+        file: where the rule is in a file of the user's own; `rule` is only a stand-in then.
+        request: what was asked for, where the file still has to judge it.
     """
 
     name: str
@@ -43,6 +44,8 @@ class RuleConfiguration:
     candidate: bool = False
     other_trials: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    file: RuleFile | None = None
+    request: RuleRequest | None = None
 
 
 def known_parameters(rule: Rule) -> list[str]:
@@ -55,7 +58,7 @@ def known_parameters(rule: Rule) -> list[str]:
 def configure(request: RuleRequest, rule: Rule) -> RuleConfiguration | list[Mistake]:
     """The configuration of `rule` that was asked for, or everything that is wrong with it."""
     given, ignored, notes, mistakes = _sort_out(request, rule)
-    chosen_set = _parameter_set(request, mistakes)
+    chosen_set = parameter_set(request, mistakes)
     recommended = {}
     if chosen_set == "recommended":
         recommended = {
@@ -63,7 +66,7 @@ def configure(request: RuleRequest, rule: Rule) -> RuleConfiguration | list[Mist
             for name, one in rule.recommended.items()
             if name not in given and not any(other in given for other in one.unless)
         }
-    values = _without_bad_regexes(request, given, mistakes) | recommended
+    values = without_bad_regexes(request, given, mistakes) | recommended
 
     own_fields, loop_fields = rule.parameters.model_fields, LoopParameters.model_fields
     # A name that both know means the same to both, so both get it.
@@ -71,10 +74,8 @@ def configure(request: RuleRequest, rule: Rule) -> RuleConfiguration | list[Mist
     loop, loop_unfit = read_model(LoopParameters, {n: v for n, v in values.items() if n in loop_fields})
     known_by_now = {problem.field for problem in own_unfit if problem.field}
     unfit = own_unfit + [problem for problem in loop_unfit if problem.field not in known_by_now]
-    mistakes += [_mistake(request, problem) for problem in unfit]
-    if loop is not None and loop.end_step is not None and loop.end_step <= loop.start_step:
-        what = f"end_step ({loop.end_step}) is not above start_step ({loop.start_step}), so no step would be judged"
-        mistakes.append(Mistake(request.where, what, "end_step is the first step that is not judged any more"))
+    mistakes += [mistake_of(request, problem) for problem in unfit]
+    mistakes += no_steps(request, loop)
     if mistakes or parameters is None or loop is None:
         return mistakes
 
@@ -99,6 +100,56 @@ def configure(request: RuleRequest, rule: Rule) -> RuleConfiguration | list[Mist
     )
 
 
+def configure_file(request: RuleRequest) -> RuleConfiguration | list[Mistake]:
+    """The configuration of the rule in a file, or everything that is wrong as far as it shows without running the file.
+
+    Which parameters the rule takes, only the file knows: the process that loads it calls `configure`.
+    """
+    if request.file is None:
+        raise TypeError(f"{request.where}: the request names no file")
+    rule = stand_in(request)
+    mistakes: list[Mistake] = []
+    file = check_rule_file(request.file, request.where)
+    if isinstance(file, list):
+        mistakes += file
+    parameter_set(request, mistakes)
+    about = {*ABOUT_THE_CONFIGURATION, *sagemaker.RESERVED}
+    given = {
+        name: value
+        for name, value in request.parameters.items()
+        if not (name in about or is_other_trial_key(name) or is_unset(value))
+    }
+    of_loop = {name: value for name, value in given.items() if name in LoopParameters.model_fields}
+    loop, unfit = read_model(LoopParameters, without_bad_regexes(request, of_loop, mistakes))
+    mistakes += [mistake_of(request, problem) for problem in unfit]
+    mistakes += no_steps(request, loop)
+    if mistakes or loop is None or isinstance(file, list):
+        return mistakes
+    shown = given | {name: getattr(loop, name) for name in of_loop}
+    if request.shape == "sagemaker":
+        # all variables of the job are among them, also those that were not meant for the rule
+        shown = {name: value for name, value in shown.items() if not is_hidden(name)}
+    return RuleConfiguration(
+        name=request.name or rule.name,
+        rule=rule,
+        parameters=rule.parameters(),
+        loop=loop,
+        severity=loop.severity or rule.severity,
+        shown={n: {"value": plain(v), "from": "configuration"} for n, v in shown.items()},
+        other_trials=other_trials_of(request.parameters),
+        file=file,
+        request=replace(request, file=file),
+    )
+
+
+def with_offered(request: RuleRequest, rule: Rule) -> RuleRequest:
+    """The request with those variables of the environment that are parameters of the rule; what was given wins."""
+    offered = {} if request.file is None else request.file.offered
+    known = rule.parameters.model_fields.keys() - sagemaker.RESERVED
+    taken = {name: value for name, value in offered.items() if name in known}
+    return replace(request, parameters={**taken, **request.parameters})
+
+
 def _sort_out(request: RuleRequest, rule: Rule) -> tuple[dict[str, object], list[str], list[str], list[Mistake]]:
     """What was given of the known parameters, and what is ignored, noted and mistaken of the others."""
     given: dict[str, object] = {}
@@ -107,16 +158,19 @@ def _sort_out(request: RuleRequest, rule: Rule) -> tuple[dict[str, object], list
     mistakes: list[Mistake] = []
     known = known_parameters(rule)
     for name, value in request.parameters.items():
-        if name in rule.parameters.model_fields or name in LoopParameters.model_fields:
+        of_rule = name in rule.parameters.model_fields and name not in sagemaker.RESERVED
+        if of_rule or name in LoopParameters.model_fields:
             if not is_unset(value):
                 given[name] = value
         elif name == "parameter_set" or (rule.other_trials and is_other_trial_key(name)):
             continue
         elif request.shape != "sagemaker":
             mistakes.append(Mistake(request.where, f"parameter {name!r} is not known", did_you_mean(name, known)))
-        elif name not in (sagemaker.RULE_KEY, sagemaker.BASE_TRIAL_KEY):
+        elif name not in (sagemaker.RULE_KEY, sagemaker.SOURCE_KEY, sagemaker.BASE_TRIAL_KEY):
             ignored.append(name)
             notes.append(f"{request.where}: parameter {name!r} is ignored: {_why_ignored(name, known)}")
+    offered = {} if request.file is None else request.file.offered
+    notes += misspelled(offered.keys() - request.parameters.keys(), known, request.where)
     return given, ignored, notes, mistakes
 
 
@@ -129,47 +183,3 @@ def _why_ignored(name: str, known: list[str]) -> str:
         return "the rule does not compare with other trials"
     close = nearest(name, known, 1)
     return "it is not known" + (f"; did you mean {close[0]!r}?" if close else "")
-
-
-def _parameter_set(request: RuleRequest, mistakes: list[Mistake]) -> ParameterSet:
-    default: ParameterSet = "sagemaker" if request.shape == "sagemaker" else "recommended"
-    value = request.parameters.get("parameter_set")
-    if is_unset(value):
-        return default
-    chosen = next((one for one in _PARAMETER_SETS if one == convert(ParameterSet, value)), None)
-    if chosen is None:
-        right = "expected 'sagemaker' or 'recommended'"
-        mistakes.append(Mistake(request.where, f"parameter 'parameter_set' is {value!r}", right))
-    return chosen or default
-
-
-def _without_bad_regexes(
-    request: RuleRequest, given: Mapping[str, object], mistakes: list[Mistake]
-) -> dict[str, object]:
-    """The given values less the regular expressions that are none; each of those is a mistake."""
-    good: dict[str, object] = {}
-    for name, value in given.items():
-        problem = _regex_problem(value) if "regex" in name else None
-        if problem is None:
-            good[name] = value
-        else:
-            right = f"expected a regular expression: {problem}"
-            mistakes.append(Mistake(request.where, f"parameter {name!r} is {value!r}", right))
-    return good
-
-
-def _regex_problem(value: object) -> str | None:
-    for pattern in value if isinstance(value, list | tuple) else [value]:
-        try:
-            if isinstance(pattern, str):
-                re.compile(pattern)
-        except (re.error, OverflowError, RecursionError) as error:
-            return str(error)
-    return None
-
-
-def _mistake(request: RuleRequest, problem: Unfit) -> Mistake:
-    if problem.field is None:
-        what, _, right = problem.expected.partition("; ")
-        return Mistake(request.where, what, right)
-    return Mistake(request.where, f"parameter {problem.field!r} is {problem.value!r}", f"expected {problem.expected}")

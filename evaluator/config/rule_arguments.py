@@ -1,4 +1,4 @@
-"""The grammar of `--rule NAME[:key=value[,key=value]...]`."""
+"""The grammar of `--rule NAME[:key=value,...]` and of `--rule-file WHERE.py[:NAME][:key=value,...]`."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ import json
 import re
 from collections.abc import Iterator
 
-from evaluator.config.request import RuleRequest
+from evaluator.config.request import RuleFile, RuleRequest
+from evaluator.config.rule_files import file_rule_name, parse_file_location
 from evaluator.errors import Mistake
 
 _KEY = re.compile(r"\s*([A-Za-z_][A-Za-z0-9_]*)=")
 _NEXT = re.compile(r",(?=\s*[A-Za-z_][A-Za-z0-9_]*=)")
 _FORM = "the form is NAME:key=value,key=value"
+_FILE_FORM = "the form is WHERE.py[:NAME][:key=value,key=value]"
 
 
 def parse_rule_argument(text: str) -> RuleRequest | Mistake:
@@ -25,22 +27,64 @@ def parse_rule_argument(text: str) -> RuleRequest | Mistake:
     where = f"--rule {text!r}"
     if not use:
         return Mistake(where, "has no rule name", _FORM)
-    parameters: dict[str, object] = {}
-    try:
-        for key, value in _pairs(rest) if colon else ():
-            if key in parameters:
-                return Mistake(where, f"parameter {key!r} is given twice", "give it once, or give --rule twice")
-            parameters[key] = value
-    except _NotInForm as problem:
-        return Mistake(where, str(problem), problem.would_be_right)
+    parameters = _parameters(rest, where, "--rule", _FORM) if colon else {}
+    if isinstance(parameters, Mistake):
+        return parameters
     name = parameters.pop("name", None)
     return RuleRequest(use, parameters, "command line", use, None if name is None else str(name))
+
+
+def parse_rule_file_argument(text: str) -> RuleRequest | Mistake:
+    """What one `--rule-file` asks for.
+
+    WHERE ends at the first .py that a colon or the end follows. What comes then is NAME, unless it is key=value.
+    """
+    where = f"--rule-file {text!r}"
+    parts = parse_file_location(text.strip())
+    if parts is None:
+        return Mistake(where, "names no file that ends in .py", _FILE_FORM)
+    location, rest = parts
+    rule = None
+    parameters: dict[str, object] | Mistake = {}
+    if rest is not None and not _KEY.match(rest):
+        rule, colon, rest = (part.strip() for part in rest.partition(":"))
+        if not rule.isidentifier():
+            return Mistake(where, f"has {rule!r} where the name of a class or RULE should stand", _FILE_FORM)
+        rest = rest if colon else None
+    if rest is not None:
+        parameters = _parameters(rest, where, "--rule-file", _FILE_FORM)
+    if isinstance(parameters, Mistake):
+        return parameters
+    name = parameters.pop("name", None)
+    file = RuleFile(location, rule)
+    asked = location if rule is None else f"{location}:{rule}"
+    return RuleRequest(
+        file_rule_name(file),
+        parameters,
+        "command line",
+        f"--rule-file {asked}",
+        None if name is None else str(name),
+        file,
+    )
+
+
+def _parameters(text: str, where: str, option: str, form: str) -> dict[str, object] | Mistake:
+    """The parameters in key=value,key=value."""
+    parameters: dict[str, object] = {}
+    try:
+        for key, value in _pairs(text):
+            if key in parameters:
+                return Mistake(where, f"parameter {key!r} is given twice", f"give it once, or give {option} twice")
+            parameters[key] = value
+    except _NotInForm as problem:
+        return Mistake(where, str(problem), problem.would_be_right or form)
+    return parameters
 
 
 class _NotInForm(ValueError):
     """The text does not follow the grammar."""
 
-    def __init__(self, what: str, would_be_right: str = _FORM) -> None:
+    def __init__(self, what: str, would_be_right: str = "") -> None:
         super().__init__(what)
         self.would_be_right = would_be_right
 

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from evaluator.config.wire import Unfit, read_model
-from evaluator.errors import Mistake, did_you_mean
+from evaluator.errors import InputError, Mistake, did_you_mean
 
 PREFIX = "RULE_EVALUATOR_"
 """How the environment variables of settings start."""
@@ -46,6 +46,12 @@ class Settings(BaseModel):
         default="rule-output", min_length=1, description="Folder that status and findings are written to."
     )
     follow: bool = Field(default=False, description="Wait for further steps until the end of training is seen.")
+    training_job_name: str | None = Field(
+        default=None,
+        pattern=r"^[a-zA-Z0-9](-*[a-zA-Z0-9]){0,62}$",
+        description="When following, the SageMaker training job whose end is the end of the run "
+        "(needs sagemaker:DescribeTrainingJob and the extra s3).",
+    )
     start_timeout: float = _seconds(3600, "When following, how long to wait for the first saved step.")
     idle_timeout: float = _seconds(
         3600,
@@ -64,6 +70,23 @@ class Settings(BaseModel):
         description="Memory for values of earlier steps, for example 256 MiB.",
         json_schema_extra={"unit": "bytes"},
     )
+    user_step_timeout: float = _seconds(60, "How long a user's rule file may take over one step.", above_zero=True)
+    user_import_timeout: float = _seconds(60, "How long a user's rule file may take to be loaded.", above_zero=True)
+    user_memory: int = Field(
+        default=2048 * MIB,
+        ge=0,
+        description="Memory that the process of a user's rule file may take, for example 2 GiB; 0 is no limit.",
+        json_schema_extra={"unit": "bytes"},
+    )
+    user_error_budget: int = Field(
+        default=0,
+        ge=0,
+        description="At how many steps the rule of a user's file may raise before it ends; such steps are skipped.",
+        json_schema_extra={"unit": "steps"},
+    )
+    allow_user_rules: bool = Field(
+        default=True, description="Whether rules that do not come with the program run: rule files and rule packs."
+    )
     status_interval: float = _seconds(1, "Least time between two writes of the status file while no status changes.")
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         default="info", description="Least level that is logged."
@@ -72,7 +95,7 @@ class Settings(BaseModel):
         default="auto", description="auto is console on a terminal, JSON lines otherwise."
     )
 
-    @field_validator("memory_budget", mode="before")
+    @field_validator("memory_budget", "user_memory", mode="before")
     @classmethod
     def _bytes(cls, value: object) -> object:
         match = _SIZE.fullmatch(value.strip()) if isinstance(value, str) else None
@@ -95,6 +118,20 @@ def unit(name: str) -> str:
     """The unit of a setting, or nothing."""
     extra = Settings.model_fields[name].json_schema_extra
     return str(extra.get("unit", "")) if isinstance(extra, dict) else ""
+
+
+def user_rules_allowed(environment: Mapping[str, str]) -> bool:
+    """Whether rules that do not come with the program are allowed, for commands without settings of their own.
+
+    Raises:
+        InputError: the variable has a value that does not fit.
+    """
+    variable = PREFIX + "ALLOW_USER_RULES"
+    given = {variable: environment[variable]} if variable in environment else {}
+    settings, _, mistakes = resolve_settings({}, given, {}, {})
+    if mistakes:
+        raise InputError(mistakes)
+    return settings.allow_user_rules
 
 
 def resolve_settings(

@@ -34,11 +34,13 @@ class Kept:
 
     @cached_property
     def by_name(self) -> Mapping[str, Array]:
-        """Each tensor in its own shape."""
-        names = self.layout.names
+        """Each tensor in its own shape; saved reductions, which have the same names, are not among them."""
+        names, kinds = self.layout.names, self.layout.kinds
         found = {names[position]: text for position, text in self.texts.items()}
         for positions, segments in self.joined:
-            found.update(zip((names[position] for position in positions.tolist()), segments.tensors(), strict=True))
+            for position, array in zip(positions.tolist(), segments.tensors(), strict=True):
+                if kinds[position] == VALUE:
+                    found[names[position]] = array
         return found
 
 

@@ -50,6 +50,8 @@ class FileSummary:
     failures: dict[Measure, str] = field(default_factory=dict)
     """Measures that raised, with the traceback."""
     wall_time: float | None = None
+    empty: dict[int, Array] = field(default_factory=dict)
+    """Tensors without elements, kept where everything is."""
 
 
 @dataclass(slots=True)
@@ -206,6 +208,8 @@ class _Summarising:
             _measure_texts(summary, group, values)
         if self._hold:
             self.texts.update(values.texts)
+            if summary.plan.whole:
+                summary.empty.update(values.empty)
 
 
 def _measure(summary: FileSummary, measure: Measure, positions: Positions, segments: Segments) -> None:

@@ -16,12 +16,16 @@ from typing import Any
 
 from evaluator.errors import FormatError
 from evaluator.formats.index_file import json_object, short, whole_number
+from evaluator.formats.pattern_weight import weight
 
 LONGEST_REGEX = 1000
 """Characters of a pattern in a file; ours, those of Debugger's hooks have less than 50."""
 
 MOST_REGEXES = 10_000
 """Patterns in a file, each of which is compiled once to see whether it is valid; ours."""
+
+MOST_WEIGHT_OF_FILE = 300_000
+"""Weight of all patterns of a file together; ours, compiling as much takes seconds."""
 
 MOST_PROBLEMS = 100
 """Problems of one file that are told one by one; ours."""
@@ -58,7 +62,7 @@ def parse_collections(data: bytes, where: str) -> CollectionFile:
         raise FormatError(where, f"'collections' is {short(saved)}", "an object of collections would be right")
     problems: list[str] = []
     found: dict[str, SavedCollection] = {}
-    regexes: dict[str, str] = {}
+    regexes = _Patterns()
     for key, entry in saved.items():
         place = f"{where}: collection {short(key)}"
         if not isinstance(entry, dict):
@@ -107,34 +111,49 @@ def _texts(entry: dict[str, Any], key: str, place: str, problems: list[str]) -> 
     return tuple(value for value in values if isinstance(value, str))
 
 
-def _regexes(patterns: tuple[str, ...], known: dict[str, str], place: str, problems: list[str]) -> tuple[str, ...]:
-    """The patterns that can be used; `known` holds the problem ("" for none) of each one looked at before."""
+class _Patterns:
+    """The patterns of a file that were looked at, each once."""
+
+    def __init__(self) -> None:
+        self.known: dict[str, str] = {}
+        """Pattern -> why it cannot be used; empty when it can."""
+        self._weight = 0
+
+    def problem(self, pattern: str) -> str:
+        """Why a pattern cannot be used; empty when it can."""
+        found = self.known.get(pattern)
+        if found is None:
+            found = self.known[pattern] = self._look_at(pattern)
+        return found
+
+    def _look_at(self, pattern: str) -> str:
+        if len(pattern) > LONGEST_REGEX:
+            return f"it has {len(pattern)} characters, at most {LONGEST_REGEX} are allowed"
+        try:
+            self._weight += weight(pattern)
+            if self._weight > MOST_WEIGHT_OF_FILE:
+                return "the patterns of the file would take too much memory or time"
+            # A pattern of somebody else's file must not print warnings, nor fail where warnings are errors.
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                re.compile(pattern)
+        except (re.error, OverflowError, RecursionError, ValueError) as error:
+            return str(error) or type(error).__name__
+        return ""
+
+
+def _regexes(patterns: tuple[str, ...], looked_at: _Patterns, place: str, problems: list[str]) -> tuple[str, ...]:
+    """The patterns that can be used."""
     good = []
     for pattern in patterns:
-        if pattern not in known and len(known) >= MOST_REGEXES:
+        if pattern not in looked_at.known and len(looked_at.known) >= MOST_REGEXES:
             problems.append(f"{place}: there are too many patterns; at most {MOST_REGEXES} in a file")
             break
-        if pattern not in known:
-            known[pattern] = _problem(pattern)
-        if problem := known[pattern]:
+        if problem := looked_at.problem(pattern):
             problems.append(f"{place}: pattern {short(pattern)} is left out: {problem}")
         else:
             good.append(pattern)
     return tuple(good)
-
-
-def _problem(pattern: str) -> str:
-    """Why a pattern cannot be used; empty when it can."""
-    if len(pattern) > LONGEST_REGEX:
-        return f"it has {len(pattern)} characters, at most {LONGEST_REGEX} are allowed"
-    try:
-        # A pattern of somebody else's file must not print warnings, nor fail where warnings are errors.
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            re.compile(pattern)
-    except (re.error, OverflowError, RecursionError) as error:
-        return str(error) or type(error).__name__
-    return ""
 
 
 def _num_workers(meta: object, where: str, problems: list[str]) -> int | None:

@@ -95,8 +95,12 @@ def encode_event(name: str, values: object, *, step: int, mode: Mode, mode_step:
     return time + wire.number_field(STEP, step) + wire.bytes_field(SUMMARY, wire.bytes_field(VALUE, value))
 
 
-def decode_event(payload: bytes | memoryview, where: str = "") -> Event | None:
-    """The tensor in a payload, or None where there is none (a file version, a graph, a histogram, ...)."""
+def decode_event(payload: bytes | memoryview, where: str = "", most: int | None = None) -> Event | None:
+    """The tensor in a payload, or None where there is none (a file version, a graph, a histogram, ...).
+
+    Raises:
+        FormatError: it is damaged, or has more elements than the `most` that the caller has room for.
+    """
     where = where or "event"
     parts = _parse(payload, 0, len(payload), where)
     if parts is None:
@@ -104,6 +108,10 @@ def decode_event(payload: bytes | memoryview, where: str = "") -> Event | None:
     name, place = _name(payload, parts, where)
     if parts.tensor is not None:
         stored = tensor.parse(payload, parts.tensor.start, parts.tensor.stop, place)
+        if most is not None and stored.size(place) > most:
+            raise FormatError(
+                place, f"has {stored.size(place)} elements in {len(payload)} bytes", f"there is room for {most}"
+            )
         values = tensor.decode(payload, stored, place)
     elif parts.simple is not None:
         values = np.frombuffer(payload[parts.simple.start : parts.simple.stop], "<f4").reshape(())

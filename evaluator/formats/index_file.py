@@ -26,6 +26,12 @@ from evaluator.modes import Mode
 MOST_BYTES = 64 << 20
 """A larger JSON file is not read; ours. An index file has some 70 bytes per tensor."""
 
+MOST_MEMORY = 1 << 28
+"""JSON that would take more bytes when it is parsed is refused; ours: an index file of 500,000 tensors takes less."""
+
+LONGEST_NAME = 1 << 14
+"""Characters of a tensor's name; ours: names are kept for the whole job, those of real runs have some hundred."""
+
 LARGEST_NUMBER = 1 << 53
 """Larger positions are refused; ours: beyond it JSON numbers stop being exact."""
 
@@ -107,6 +113,9 @@ def json_object(data: bytes, where: str) -> dict[str, Any]:
         raise FormatError(where, f"the file has {len(data)} bytes", f"at most {MOST_BYTES} would be right")
     if not data.rstrip().endswith(b"}"):
         raise Truncated(where, f"the file has {len(data)} bytes and no closing brace", "a JSON object ends with one")
+    if len(data) > 1 << 20 and _memory(data) > MOST_MEMORY:
+        what = f"the file would take about {_memory(data)} bytes of memory"
+        raise FormatError(where, what, f"at most {MOST_MEMORY} would be right")
     try:
         content = orjson.loads(data)
     except orjson.JSONDecodeError as error:
@@ -114,6 +123,11 @@ def json_object(data: bytes, where: str) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise FormatError(where, f"the file holds {short(content)}", "a JSON object would be right")
     return content
+
+
+def _memory(data: bytes) -> int:
+    """About how many bytes the parsed objects take, by the marks that each begins or ends with."""
+    return len(data) + 220 * data.count(b"{") + 64 * data.count(b"[") + 56 * data.count(b",")
 
 
 def whole_number(value: object) -> int | None:
@@ -172,6 +186,10 @@ def _texts(column: list[Any], key: str, where: str) -> list[str]:
     if not set(map(type, column)) <= {str}:
         wrong = next(value for value in column if type(value) is not str)
         raise FormatError(where, f"{key!r} is {short(wrong)}", "a text would be right")
+    if max(map(len, column), default=0) > LONGEST_NAME:
+        longest = max(column, key=len)
+        what = f"{key!r} {short(longest)} has {len(longest)} characters"
+        raise FormatError(where, what, f"at most {LONGEST_NAME} would be right")
     return column
 
 

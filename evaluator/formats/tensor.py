@@ -61,13 +61,13 @@ _TYPED_NUMBERS = frozenset(_TYPED_FIELDS.values()) | {STRING_VAL}
 MOST_DIMENSIONS = 32
 """Source: the limit of numpy before version 2."""
 
-MOST_IMPLIED = 1 << 26
-"""Elements that a shape may claim without bytes for them (empty or repeated values); ours, 256 MiB of float32."""
+MOST_IMPLIED, MOST_EMPTY = 1 << 20, 1 << 26
+"""Elements that a shape may claim without bytes: the last value repeated, other dimensions of an empty one; ours."""
 
-MOST_SINGLE_VALUES = 1 << 21
-"""Values of a tensor that stand in a field each; ours, each takes some 100 bytes while it is decoded."""
+MOST_SINGLE_VALUES = 1 << 19
+"""Values of a tensor that stand in a field each; ours, each takes some 200 bytes while it is decoded."""
 
-MOST_TEXT_BYTES = 1 << 28
+MOST_TEXT_BYTES = 1 << 25
 """Size of a numpy text array, where the longest string sets the width of all; ours."""
 
 
@@ -105,9 +105,9 @@ class StoredTensor:
         if dtype is not None and have and have != count * dtype.itemsize:
             wanted = f"shape {list(self.shape)} of {dtype} takes {count * dtype.itemsize} bytes"
             raise FormatError(where, f"the content has {have} bytes", wanted)
-        if not have and math.prod(filter(None, self.shape)) > MOST_IMPLIED:
-            most = f"at most {MOST_IMPLIED} elements without bytes"
-            raise FormatError(where, f"shape {list(self.shape)} has no bytes", most)
+        most = MOST_IMPLIED if count else MOST_EMPTY
+        if not have and math.prod(filter(None, self.shape)) > most:
+            raise FormatError(where, f"shape {list(self.shape)} has no bytes", f"at most {most} elements without bytes")
         return count
 
 
@@ -245,4 +245,6 @@ def _fill(values: NDArray[Any], count: int, where: str) -> NDArray[Any]:
         return values
     if not len(values) or len(values) > count:
         raise FormatError(where, f"there are {len(values)} values", f"as many as shape has, {count}")
-    return np.concatenate((values, np.full(count - len(values), values[-1], dtype=values.dtype)))
+    filled = np.full(count, values[-1], dtype=values.dtype)
+    filled[: len(values)] = values
+    return filled

@@ -20,6 +20,9 @@ _FIXED_SIZES = {FIXED64: 8, FIXED32: 4}
 _MOST_VARINT_BYTES = 10
 """A varint holds 64 bits, 7 in each byte. Source: protobuf encoding, "Base 128 Varints"."""
 
+MOST_PACKED = 1 << 22
+"""Bytes of packed numbers; ours, each takes 40 while they are decoded. Large tensors are saved as raw content."""
+
 
 class Field(NamedTuple):
     """One field as it stands in the data; the positions are absolute."""
@@ -111,6 +114,8 @@ def joined(data: bytes | memoryview, items: Iterable[Field], wire: int, where: s
 
 def varints(content: bytes, where: str) -> NDArray[np.uint64]:
     """Packed numbers, decoded at once; bits above the 64th are dropped, as protobuf does."""
+    if len(content) > MOST_PACKED:
+        raise FormatError(where, f"packed numbers take {len(content)} bytes", f"at most {MOST_PACKED} would be right")
     raw = np.frombuffer(content, np.uint8)
     if not raw.size:
         return np.empty(0, np.uint64)

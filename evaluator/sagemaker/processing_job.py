@@ -7,10 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from evaluator.config.environment import EnvironmentRule, read_environment
-from evaluator.config.files import FileContent, parse_file, read_config_file
+from evaluator.config.files import FileContent, read_config_file
 from evaluator.config.job_config import JobConfig, configure_rules
+from evaluator.config.parsing import parse_file
+from evaluator.config.rule_stop import VARIABLES, read_rule_stop
 from evaluator.config.settings import PREFIX, resolve_settings
 from evaluator.errors import Mistake
+from evaluator.registry import known_rules
 from evaluator.rule import Rule
 
 CONFIG_VARIABLE = "RULE_EVALUATOR_CONFIG"
@@ -40,6 +43,7 @@ class ContainerReading:
         output: where the status goes; right even when other things are wrong.
         asked_for: (configuration, rule) of every rule that was asked for, also of a mistaken one.
         config: when there are no mistakes.
+        user_rules: whether rules that do not come with the program are allowed.
     """
 
     trial: str
@@ -49,6 +53,7 @@ class ContainerReading:
     flat_output: bool
     mistakes: tuple[Mistake, ...]
     config: ContainerConfig | None
+    user_rules: bool = True
 
 
 def read_container(
@@ -63,23 +68,32 @@ def read_container(
     resources, resource_mistakes = _read_object(ml_root / "config" / "resourceconfig.json")
     job_environment = _texts(job_file.get("Environment"))
     content = _read_files(ml_root, environment.get(CONFIG_VARIABLE) or job_environment.get(CONFIG_VARIABLE))
-    by_environment = EnvironmentRule()
-    notes = [*content.notes, *_several_hosts(job_file, resources)]
-    if content.requests or content.mistakes:
-        if environment.get("rule_to_invoke"):
-            notes.append("environment: 'rule_to_invoke' is not used, because a configuration file names the rules")
-    else:
-        by_environment = read_environment(environment, job_environment, rules)
-    notes += by_environment.notes
     settings, origins, setting_mistakes = resolve_settings(
         {}, environment, content.settings, _job_settings(job_file, job_environment, environment), _defaults(ml_root)
     )
+    allowed = settings.allow_user_rules
+    by_environment = EnvironmentRule()
+    rule_stop, stop_notes = read_rule_stop({**job_environment, **environment}) if settings.follow else (None, [])
+    notes = [*content.notes, *_several_hosts(job_file, resources), *stop_notes]
+    if content.requests or content.mistakes:
+        unused = [repr(name) for name in ("rule_to_invoke", "source_s3_uri") if environment.get(name)]
+        if unused:
+            what = f"{' and '.join(unused)} {'is' if len(unused) == 1 else 'are'} not used"
+            notes.append(f"environment: {what}, because a configuration file names the rules")
+    else:
+        known = known_rules(with_packs=allowed) if rules is None else rules
+        # what the service sets beside the rule's own parameters is none of those
+        meant = {name: value for name, value in job_environment.items() if name not in VARIABLES}
+        by_environment = read_environment(environment, meant, known)
+    notes += by_environment.notes
     requests = [*content.requests, *([by_environment.request] if by_environment.request else [])]
     mistakes += [*resource_mistakes, *content.mistakes, *by_environment.mistakes, *setting_mistakes]
     flat = by_environment.request is not None or bool(by_environment.mistakes)
     message_file = ml_root / "output" / "message"
     configured, rule_notes, rule_mistakes = (
-        configure_rules(requests, rules, settings.other_trials) if requests or not mistakes else ([], [], [])
+        configure_rules(requests, rules, settings.other_trials, user_rules=allowed)
+        if requests or not mistakes
+        else ([], [], [])
     )
     mistakes += rule_mistakes
     config = None
@@ -91,14 +105,15 @@ def read_container(
             rules=tuple(configured),
             labels=content.labels,
             notes=(*notes, *rule_notes),
+            rule_stop=rule_stop,
+            region=environment.get("AWS_REGION", "").strip() or None,
             flat_output=flat,
         )
         arn = job_file.get("ProcessingJobArn")
         config = ContainerConfig(job, message_file, arn if isinstance(arn, str) else None)
     asked_for = [(request.name or request.use, request.use) for request in requests]
     if flat and not requests:
-        use = environment.get("rule_to_invoke") or job_environment["rule_to_invoke"]
-        asked_for = [(use, use)]
+        asked_for = [(by_environment.asked_for, by_environment.asked_for)]
     return ContainerReading(
         trial=settings.trial or "",
         output=settings.output,
@@ -107,6 +122,7 @@ def read_container(
         flat_output=flat,
         mistakes=tuple(mistakes),
         config=config,
+        user_rules=allowed,
     )
 
 

@@ -11,16 +11,15 @@ from evaluator.storage.base import Store
 
 
 def source_types() -> Iterator[type[Source]]:
-    """Every format there is: each module of this package may hold one, as SOURCE."""
-    for module in sorted(pkgutil.iter_modules(__path__), key=lambda module: module.name):
-        found = getattr(importlib.import_module(f"{__name__}.{module.name}"), "SOURCE", None)
-        if found is not None:
-            yield found
+    """Every format there is, in the order in which they are asked: a module here may hold one, as SOURCE."""
+    names = sorted(module.name for module in pkgutil.iter_modules(__path__))
+    found = (getattr(importlib.import_module(f"{__name__}.{name}"), "SOURCE", None) for name in names)
+    yield from sorted((one for one in found if one is not None), key=lambda one: one.rank)
 
 
-def detect(store: Store) -> Source | None:
-    """The run that is saved at the root of the store, in whatever format, or None."""
+def detect(store: Store, name: str | None = None) -> Source | None:
+    """The run that is saved at the root of the store, or None; in whatever format, or only in the one of this name."""
     for source in source_types():
-        if source.detect(store):
+        if name in {None, source.name} and source.detect(store):
             return source(store)
     return None

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from evaluator.formats.collection_file import SavedCollection
 from evaluator.modes import Mode
 from evaluator.segments import Array, Segments
 from evaluator.storage.base import Store
@@ -64,6 +67,8 @@ class StepFile:
     place: object = None
     """Where the bytes are, known to the source only."""
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    key: str = ""
+    """Of the sighting that it was opened by; filled by the trial."""
 
 
 @dataclass(slots=True)
@@ -89,15 +94,6 @@ class FileValues:
         return found
 
 
-@dataclass(frozen=True, slots=True)
-class SavedCollection:
-    """A named set of tensors: by their names, and by patterns that are searched in a name."""
-
-    name: str
-    include_regex: tuple[str, ...] = ()
-    tensor_names: tuple[str, ...] = ()
-
-
 @dataclass(slots=True)
 class Collections:
     """The collections of a run, merged from all workers' files."""
@@ -114,6 +110,16 @@ class Source(ABC):
 
     name: str
     store: Store
+    rank: ClassVar[int] = 0
+    """Whether a store holds a format is asked of small ranks first: those that have to look into files come last."""
+
+    is_log: ClassVar[bool] = False
+    """Whether it is no trial of Debugger: its messages speak of files, and folders below it may be parts of it."""
+
+    @property
+    def open_from(self) -> float:
+        """The first step that may get more values; those before, and all where this is infinite, are whole as saved."""
+        return math.inf
 
     @abstractmethod
     def __init__(self, store: Store) -> None:
@@ -123,6 +129,12 @@ class Source(ABC):
     @abstractmethod
     def detect(cls, store: Store) -> bool:
         """Whether the store's root holds a run in this format, complete or just begun."""
+
+    @classmethod
+    def runs_beside(cls, store: Store) -> Sequence[str]:
+        """The files at the root that are a run of this format each, if there are several."""
+        del store
+        return ()
 
     @abstractmethod
     def sightings(self, *, from_step: int | None = None) -> list[Sighting]:
@@ -160,6 +172,10 @@ class Source(ABC):
     @abstractmethod
     def collections(self) -> Collections | None:
         """The collections as they are known now; None when nothing changed since the last call."""
+
+    def reveal(self) -> bool:
+        """The run is over: show what was held back because it came after its step was opened; whether there is any."""
+        return False
 
     @abstractmethod
     def ended(self) -> bool:

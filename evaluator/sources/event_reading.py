@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from evaluator.errors import FormatError, KeyMissing, KeyRefused, Truncated
 from evaluator.formats.tfrecord import HEADER_SIZE, record_size
 from evaluator.sources.base import FileValues, Layout, Positions
-from evaluator.sources.event_templates import Chunk, Templates
+from evaluator.sources.event_templates import MOST_BEYOND, Chunk, Templates
 from evaluator.storage.base import Store
 
 SPLIT_GAP = 2**20
@@ -67,11 +67,12 @@ class EventReader:
             values.problems.update(doubted)
             wanted = wanted[~np.isin(wanted, list(doubted))]
         asked = sum(map(len, groups))
+        room = MOST_BEYOND
         for stretch in _stretches(place, wanted):
             inside = stretch.inside
             parts = groups if len(inside) == asked else [group[np.isin(group, inside)] for group in groups]
             try:
-                self._read_stretch(layout, place, parts, stretch, values)
+                room = self._read_stretch(layout, place, parts, stretch, values, room)
             except (KeyMissing, KeyRefused) as error:
                 values.problems.update(dict.fromkeys(inside.tolist(), str(error)))
             except MemoryError:
@@ -88,16 +89,16 @@ class EventReader:
             return None
 
     def _read_stretch(
-        self, layout: Layout, place: Place, parts: Sequence[Positions], stretch: _Stretch, values: FileValues
-    ) -> None:
-        """Read one stretch of the file and take what is wanted out of it."""
+        self, layout: Layout, place: Place, parts: Sequence[Positions], stretch: _Stretch, values: FileValues, room: int
+    ) -> int:
+        """Read one stretch of the file and take what is wanted out of it; what is left of the room for it."""
         size = stretch.last - stretch.first
         data = self._store.read_range(place.key, stretch.first, size)
         if values.wall_time is None:
             values.wall_time = _wall_time(data)
         mostly_wanted = 2 * int(place.lengths[stretch.inside].sum()) > size
-        chunk = Chunk(place.key, data, place.starts - stretch.first, place.lengths, parts, mostly_wanted)
-        self._templates.cut(layout, chunk, values)
+        chunk = Chunk(place.key, data, place.starts - stretch.first, place.lengths, parts, mostly_wanted, room)
+        return self._templates.cut(layout, chunk, values)
 
     def _doubted(self, layout: Layout, place: Place, positions: Positions) -> dict[int, str]:
         """Of large records, those that cannot be what the index file says, by their header and the file's size."""

@@ -24,6 +24,11 @@ from evaluator.sources.base import VALUE, FileValues, Layout, Positions, join
 JOIN_BELOW = 2**16
 """Tensors of more bytes stay where they were read; copying them together would cost more than it saves."""
 TEMPLATES = 64
+MOST_BEYOND = 2**25
+"""Bytes that the tensors of one read may take beyond EXPANSION times their records: a record of 50 bytes can stand for
+a tensor of millions of equal values, and a file holds many records."""
+EXPANSION = 8
+"""Times its record that a decoded tensor may always take: a byte of a packed number becomes eight."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,6 +44,8 @@ class Chunk:
     """Per group the wanted positions whose records are in `data`."""
     mostly_wanted: bool = True
     """Whether little was read over; if not, what is wanted is copied so that the rest can be let go."""
+    room: int = MOST_BEYOND
+    """What is left of the bytes that decoded tensors may take beyond their records."""
 
     def record(self, position: int) -> tuple[int, int]:
         """Where a record lies: its start and its length."""
@@ -77,8 +84,8 @@ class Templates:
         """No template is known yet."""
         self._known: dict[tuple[object, ...], _Template] = {}
 
-    def cut(self, layout: Layout, chunk: Chunk, values: FileValues) -> None:
-        """Take what is wanted out of the bytes."""
+    def cut(self, layout: Layout, chunk: Chunk, values: FileValues) -> int:
+        """Take what is wanted out of the bytes; what is left of the chunk's room."""
         inside = np.concatenate(chunk.parts)
         key = (layout, *map(_key, (chunk.starts[inside], chunk.lengths[inside], *chunk.parts)))
         template = self._known.get(key)
@@ -86,12 +93,13 @@ class Templates:
         if template is None or not fits:
             template = _learn(layout, chunk)
         _cut(template, chunk, values)
-        sound = _decode_each(layout, chunk, template.odd, values)
+        sound, room = _decode_each(layout, chunk, template.odd, values)
         # What was learned from a damaged file would make its sound successors slow.
         if sound and not fits:
             if len(self._known) >= TEMPLATES:
                 self._known.clear()
             self._known[key] = template
+        return room
 
 
 def _learn(layout: Layout, chunk: Chunk) -> _Template:
@@ -148,31 +156,38 @@ def _cut(template: _Template, chunk: Chunk, values: FileValues) -> None:
         values.joined.append((cut.group, cut.positions, Segments(flat, cut.counts, cut.shapes)))
 
 
-def _decode_each(layout: Layout, chunk: Chunk, parts: Sequence[Positions], values: FileValues) -> bool:
+def _decode_each(layout: Layout, chunk: Chunk, parts: Sequence[Positions], values: FileValues) -> tuple[bool, int]:
     """The slow way, one tensor after the other, for text, unusual encodings and damaged records.
 
     Returns:
-        Whether all could be read.
+        Whether all could be read, and what is left of the room.
     """
     arrays: dict[int, Array] = {}
-    sound = True
+    sound, room = True, chunk.room
     for position in np.concatenate(parts).tolist():
         start, length = chunk.record(position)
         where = f"{chunk.key}: {layout.names[position]!r}"
         try:
             if start + length > len(chunk.data):
                 raise Truncated(where, f"ends {start + length - len(chunk.data)} bytes early", "the file is cut off")
-            event = decode_event(read_record(chunk.data, start, length, where), where)
+            # whatever is computed of them takes eight bytes for each
+            most = (room + EXPANSION * length) // 8
+            event = decode_event(read_record(chunk.data, start, length, where), where, most)
             if event is None or not _named(layout, position, event.name):
                 found = "no tensor" if event is None else repr(event.name)
                 raise FormatError(where, f"the record holds {found}", "the file was replaced after it was indexed")
+            beyond = max(event.values.nbytes, 8 * event.values.size) - EXPANSION * length
+            if beyond > room:
+                what = f"takes {event.values.nbytes} bytes, its record {length}"
+                raise FormatError(where, what, f"there is room for {room}")
+            room -= max(0, beyond)
         except FormatError as error:
             values.problems[position] = str(error)
             sound = False
         else:
             arrays[position] = event.values
     join(arrays, parts, values)
-    return sound
+    return sound, room
 
 
 def _plain(layout: Layout, position: int, data: bytes, start: int, length: int) -> Located | None:

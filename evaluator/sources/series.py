@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from evaluator.errors import KeyMissing
+from evaluator.formats.collection_file import SavedCollection
 from evaluator.formats.key_names import natural_key
 from evaluator.modes import Mode
 from evaluator.segments import Array
@@ -17,7 +18,6 @@ from evaluator.sources.base import (
     FileValues,
     Layout,
     Positions,
-    SavedCollection,
     Sighting,
     Source,
     StepFile,

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from evaluator.errors import FormatError, KeyMissing, KeyRefused
-from evaluator.formats.collection_file import CollectionFile, parse_collections
-from evaluator.formats.collection_file import SavedCollection as CollectionInFile
+from evaluator.formats.collection_file import CollectionFile, SavedCollection, parse_collections
 from evaluator.formats.index_file import IndexFile, parse_index
 from evaluator.formats.key_names import (
     COLLECTIONS_PREFIX,
@@ -31,13 +30,12 @@ from evaluator.sources.base import (
     FileValues,
     Layout,
     Positions,
-    SavedCollection,
     Sighting,
     Source,
     StepFile,
     interned,
 )
-from evaluator.sources.event_reading import ONLY_SHAPE, EventReader, Place
+from evaluator.sources.event_reading import MOST_BYTES, ONLY_SHAPE, EventReader, Place
 from evaluator.storage.base import Entry, Store, check_key
 
 MAX_FILE = 64 * 2**20
@@ -69,8 +67,10 @@ class SmdebugFolder(Source):
 
     @classmethod
     def detect(cls, store: Store) -> bool:
-        """Whether there is an index, a collections folder or an end marker at the root."""
-        return bool({"index", "collections", "events"} & set(store.folders())) or store.stat(END_MARKER) is not None
+        """Whether there is an index, a collections folder or an end marker at the root; logs can have a marker too."""
+        return bool({"index", "collections", "events"} & set(store.folders())) or (
+            store.stat(END_MARKER) is not None and [entry.key for entry in store.files()] == [END_MARKER]
+        )
 
     def sightings(self, *, from_step: int | None = None) -> list[Sighting]:
         """The index files listed now: their names alone say step and worker.
@@ -120,7 +120,9 @@ class SmdebugFolder(Source):
         if not isinstance(file.place, Place):
             return 0
         lengths = file.place.lengths
-        return sum(int(lengths[group[group < len(lengths)]].sum()) for group in groups)
+        asked = [lengths[group[group < len(lengths)]] for group in groups]
+        # what is said to be longer is not read, and the sum of many such lengths would not fit a number of 64 bits
+        return sum(int(np.minimum(one, MOST_BYTES).sum()) for one in asked)
 
     def wall_time(self, file: StepFile) -> float | None:
         """The wall time in the first record."""
@@ -198,10 +200,10 @@ class SmdebugFolder(Source):
         return merged
 
 
-def _union(known: SavedCollection | None, name: str, other: CollectionInFile) -> SavedCollection:
+def _union(known: SavedCollection | None, name: str, other: SavedCollection) -> SavedCollection:
     """The same collection as two workers' files have it."""
     if known is None:
-        return SavedCollection(name, tuple(other.include_regex), tuple(other.tensor_names))
+        return other
     return SavedCollection(
         name,
         tuple(dict.fromkeys([*known.include_regex, *other.include_regex])),

@@ -22,15 +22,9 @@ from contextlib import contextmanager, suppress
 from typing import TypeVar
 
 from evaluator.errors import KeyMissing, KeyRefused, StorageError, StorageUnavailable
-from evaluator.storage.base import Entry, check_key
+from evaluator.storage.base import Entry, check_key, why_no_key
 
 T = TypeVar("T")
-
-LONGEST_KEY = 1024
-"""Longer keys are not listed, so that a very deep tree costs nothing.
-
-Source: Amazon S3 user guide, "Naming Amazon S3 objects": a key has at most 1,024 bytes.
-"""
 
 # O_NONBLOCK: opening a FIFO returns at once, and reading a regular file is not changed by it
 PLAIN_FILE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -53,7 +47,7 @@ class Walker:
     def at(self, key: str, action: Callable[[int, str], T], *, writing: bool = False) -> T:
         """What `action` gives for the folder that the key is in (a descriptor) and the name there."""
         check_key(key)
-        if problem := _not_a_key(key):
+        if problem := why_no_key(key):
             raise (KeyRefused if writing else KeyMissing)(repr(key[:100]), problem)
         try:
             try:
@@ -73,7 +67,7 @@ class Walker:
             key = folder + entry.name
             if not key.startswith(prefix):
                 continue
-            if problem := _not_a_key(key):
+            if problem := why_no_key(key):
                 self.refused[key] = problem
             else:
                 yield key, entry
@@ -176,20 +170,6 @@ class Walker:
         """The path as a message shows it; what could steer a terminal is escaped."""
         path = os.path.join(self._uri, key)  # as it was given, not made nicer
         return path if path.isprintable() else repr(path)
-
-
-def _not_a_key(key: str) -> str:
-    """Why a name on disk cannot be a key; empty when it can."""
-    try:
-        check_key(key)
-        length = len(key.encode())
-    except KeyRefused as error:
-        return error.mistake.what
-    except UnicodeEncodeError:
-        return "is not valid UTF-8"
-    if length > LONGEST_KEY:
-        return f"is longer than {LONGEST_KEY} bytes"
-    return "is not the name of a file" if {"", "."}.intersection(key.split("/")) else ""
 
 
 def status_of(folder: int, name: str) -> os.stat_result:

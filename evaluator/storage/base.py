@@ -14,6 +14,12 @@ UNFINISHED = (".tmp", ".sagemaker-uploading", ".sagemaker-uploaded")
 Source: saved format of smdebug 1.0.34 (temporary files) and SageMaker's uploader (user report 67).
 """
 
+LONGEST_KEY = 1024
+"""Longer keys are not listed, so that a very deep tree costs nothing.
+
+Source: Amazon S3 user guide, "Naming Amazon S3 objects": a key has at most 1,024 bytes.
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class Entry:
@@ -27,7 +33,7 @@ class Entry:
 
 @dataclass(slots=True)
 class Requests:
-    """How often a store was asked, for the status file and for cost."""
+    """How often a store was asked, for the status file and for cost: repeats are counted among the others, too."""
 
     list: int = 0
     get: int = 0
@@ -40,8 +46,8 @@ class Store(ABC):
     """Bytes under keys. Keys are relative to the root, parts joined by "/", never "..", never absolute.
 
     Raises, from every method:
-        KeyRefused: the key would leave the root (also through a symbolic link).
-        StorageUnavailable: the store did not answer or refused.
+        KeyRefused: the key would leave the root (also through a symbolic link), or may not be read.
+        StorageUnavailable: the store did not answer, or refused all.
     """
 
     uri: str
@@ -52,12 +58,24 @@ class Store(ABC):
     """Whether a request costs microseconds, not milliseconds: small reads are then not worth a thread."""
 
     @abstractmethod
+    def below(self, folder: str) -> Store:
+        """The store of a folder directly below the root."""
+
+    @abstractmethod
     def folders(self, prefix: str = "") -> list[str]:
         """The names of the folders directly below `prefix` (a folder itself, or "" for the root), sorted."""
 
     @abstractmethod
     def unfinished(self) -> list[str]:
         """The keys that a listing leaves out because somebody is still writing or moving what is there, sorted."""
+
+    def files(self, folder: str = "") -> list[Entry]:
+        """What a listing shows directly in a folder (or "" for the root), and nothing of the folders in it.
+
+        A store that can leave those out of the listing itself does it here.
+        """
+        prefix = f"{check_key(folder).rstrip('/')}/".lstrip("/")
+        return [entry for entry in self.list(prefix) if "/" not in entry.key[len(prefix) :]]
 
     @abstractmethod
     def list(self, prefix: str = "", start_after: str = "") -> list[Entry]:
@@ -101,6 +119,20 @@ def check_key(key: str) -> str:
     if key.startswith("/") or "\\" in key or "\0" in key or ".." in parts:
         raise KeyRefused(repr(key), "leaves the folder it is in", "keys are relative and have no '..'")
     return key
+
+
+def why_no_key(key: str, root: str = "") -> str:
+    """Why a name in a store cannot be a key; empty when it can. `root` counts for the length where it is stored too."""
+    try:
+        check_key(key)
+        length = len((root + key).encode())
+    except KeyRefused as error:
+        return error.mistake.what
+    except UnicodeEncodeError:
+        return "is not valid UTF-8"
+    if length > LONGEST_KEY:
+        return f"is longer than {LONGEST_KEY} bytes"
+    return "is not the name of a file" if {"", "."}.intersection(key.split("/")) else ""
 
 
 def is_unfinished(key: str) -> bool:

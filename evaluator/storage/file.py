@@ -15,16 +15,18 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from urllib.parse import unquote
 
+from evaluator.clock import Clock
 from evaluator.errors import InputError, KeyMissing, Mistake, StorageError
-from evaluator.storage._walking import LONGEST_KEY, PLAIN_FILE, Walker, status_of
-from evaluator.storage.base import Entry, Store, check_key, is_unfinished
+from evaluator.storage._walking import PLAIN_FILE, Walker, status_of
+from evaluator.storage.base import LONGEST_KEY, Entry, Store, check_key, is_unfinished
 
 # a file that is itself a mount point cannot be replaced, and beside it there may be no right to make another one
 _NOT_REPLACEABLE = (errno.EBUSY, errno.EXDEV, errno.EPERM, errno.EACCES, errno.EROFS)
 
 
-def open_store(uri: str) -> FileStore:
-    """The folder that a plain path or a file:// URI names."""
+def open_store(uri: str, clock: Clock | None = None) -> FileStore:
+    """The folder that a plain path or a file:// URI names; the system's clock stamps the files."""
+    del clock
     if uri[:7].lower() != "file://":
         return FileStore(uri)
     host, slash, path = uri[7:].partition("/")
@@ -53,6 +55,10 @@ class FileStore(Store):
             return None
         return "is not a folder" if os.path.lexists(self._walker.root) else "does not exist"
 
+    def below(self, folder: str) -> FileStore:
+        """The folder below."""
+        return FileStore(f"{self.uri.rstrip('/')}/{check_key(folder)}")
+
     def folders(self, prefix: str = "") -> list[str]:
         """The real folders in a folder; links to folders are refused."""
         self.requests.list += 1
@@ -65,6 +71,17 @@ class FileStore(Store):
                 elif entry.is_symlink():
                     self._walker.entry(key, entry)
         return sorted(names)
+
+    def files(self, folder: str = "") -> list[Entry]:
+        """The files in one folder; no other is gone through."""
+        self.requests.list += 1
+        base = f"{check_key(folder).rstrip('/')}/".lstrip("/")
+        found = []
+        with self._walker.scan(base, given=True) as entries:
+            for key, entry in self._walker.keys(base, entries):
+                if not (is_unfinished(key) or entry.is_dir(follow_symlinks=False)):
+                    found.append(self._walker.entry(key, entry))
+        return sorted((one for one in found if one is not None), key=lambda one: one.key)
 
     def unfinished(self) -> list[str]:
         """Walk all folders."""

@@ -12,11 +12,11 @@ _open: WeakValueDictionary[str, MemoryStore] = WeakValueDictionary()
 """The stores opened by URI, so that the same URI finds the same objects for as long as somebody holds them."""
 
 
-def open_store(uri: str) -> MemoryStore:
+def open_store(uri: str, clock: Clock | None = None) -> MemoryStore:
     """The living store of that URI, or a new empty one."""
     store = _open.get(uri)
     if store is None:
-        store = _open[uri] = MemoryStore(uri)
+        store = _open[uri] = MemoryStore(uri, clock)
     return store
 
 
@@ -28,6 +28,14 @@ class MemoryStore(Store):
         super().__init__(uri)
         self._clock: Clock = SystemClock() if clock is None else clock
         self._objects: dict[str, tuple[bytes, float]] = {}
+
+    def below(self, folder: str) -> MemoryStore:
+        """The objects of a folder as they are now."""
+        start = f"{check_key(folder)}/"
+        below = MemoryStore(f"{self.uri.rstrip('/')}/{folder}", self._clock)
+        found = {key: one for key, one in self._objects.copy().items() if key.startswith(start)}
+        below._objects = {key.removeprefix(start): one for key, one in found.items()}
+        return below
 
     def folders(self, prefix: str = "") -> list[str]:
         """What stands between `prefix` and the next "/" of a key."""

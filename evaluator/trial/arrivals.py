@@ -79,6 +79,8 @@ class Arrivals:
         """Whether the next step to be taken is the first one after training went back."""
         self.left: set[int] = set()
         """Steps that the attempt before wrote and no later one, as far as the last listing showed."""
+        self.why_anew = ""
+        """Why all is taken anew, where it is not that training went back."""
         self._tally = tally
         self._last_taken = -1
         self._went_back_to = math.inf
@@ -153,7 +155,7 @@ class Arrivals:
             self._went_back_to = math.inf
             self._since = min(sighting.modified for sighting in again)
         self._went_back_to = min(self._went_back_to, first.step)
-        self._tally.restart(first.step, first.worker)
+        self._tally.restart(first.step, first.worker, self.why_anew)
         self._before, self.ledger = self.ledger, Ledger()
         self.waiting.clear()
         self._recent.clear()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from enum import Enum
 from typing import NamedTuple
@@ -31,7 +32,13 @@ class Waits(NamedTuple):
 
 
 def takeable(
-    steps: Sequence[Seen], *, expected: int | None, now: float, waits: Waits, ended: bool
+    steps: Sequence[Seen],
+    *,
+    expected: int | None,
+    now: float,
+    waits: Waits,
+    ended: bool,
+    open_from: float = math.inf,
 ) -> list[tuple[int, Completeness]]:
     """The leading steps that can be taken now, and how.
 
@@ -45,16 +52,21 @@ def takeable(
         now: the same clock as the times in `steps`.
         waits: the two waiting times.
         ended: whether nothing more can come.
+        open_from: the first step that may get more values, as in logs that are written line by line; it and later ones
+            wait for a later step, and for the grace time after that has begun.
     """
     settled = _last_settled(steps, expected, now, waits.late_grace)
+    followed = max((at for at, seen in enumerate(steps) if now - seen.first >= waits.late_grace), default=0)
     taken: list[tuple[int, Completeness]] = []
     for number, seen in enumerate(steps):
-        complete = expected is not None and seen.workers >= expected
-        overdue = now - seen.first >= waits.worker_quorum
+        written = expected is not None and seen.workers >= expected
+        is_open = seen.step >= open_from
+        complete = written and not (is_open and number >= followed)
+        overdue = now - (seen.last if is_open else seen.first) >= waits.worker_quorum
         if not (complete or ended or number < settled or overdue):
             break
         # With the number of workers unknown to the end, those that wrote are all there is to go by.
-        known = complete or expected is None
+        known = written or expected is None
         taken.append((seen.step, Completeness.COMPLETE if known else Completeness.PARTIAL))
     return taken
 

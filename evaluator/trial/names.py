@@ -42,9 +42,12 @@ class NameBook:
 
     @collections.setter
     def collections(self, collections: Collections) -> None:
+        changed = collections.by_name != self._collections.by_name
         self._collections = collections
-        self._answers.clear()
-        self.version += 1
+        # logs tell their collections anew whenever they have something to say of a row
+        if changed:
+            self._answers.clear()
+            self.version += 1
 
     def selects(self, selection: Selection, name: str) -> bool:
         """Whether the selection means this tensor."""

@@ -12,6 +12,8 @@ from collections.abc import Iterable
 
 import regex
 
+from evaluator.formats.pattern_weight import weight
+
 _NO_COUNT = re.compile(r"(?<!\\)\{(?!\d*,?\d*\})")
 """A brace that is itself for `re`, where `regex` may see the number of allowed mistakes."""
 
@@ -24,6 +26,9 @@ MOST_DROPPED = 20
 KEPT = 10_000
 """Compiled patterns that are kept at a time."""
 
+KEPT_WEIGHT = 200_000
+"""What these may weigh together: about as many KB."""
+
 
 class Patterns:
     """Compiled patterns, and those that were dropped."""
@@ -35,6 +40,7 @@ class Patterns:
         self.untried: set[str] = set()
         """Patterns that came after too many had been dropped (the first few)."""
         self._compiled: dict[str, regex.Pattern[str]] = {}
+        self._weight = 0
 
     def found(self, pattern: str, name: str) -> bool:
         """Whether the pattern is found in the name, as `re.search` finds it; never for one that was dropped."""
@@ -47,7 +53,7 @@ class Patterns:
             return compiled is not None and compiled.search(name, timeout=SECONDS) is not None
         except TimeoutError:
             self.dropped[pattern] = f"takes more than {SECONDS} s for one name, so it selects nothing"
-        except (regex.error, OverflowError, RecursionError, MemoryError) as error:
+        except (regex.error, OverflowError, RecursionError, MemoryError, ValueError, re.error) as error:
             self.dropped[pattern] = f"cannot be searched for: {error or type(error).__name__}"
         return False
 
@@ -60,8 +66,11 @@ class Patterns:
             if len(self.untried) < KEPT:
                 self.untried.add(pattern)
             return None
-        if len(self._compiled) >= KEPT:
+        heavy = weight(pattern)
+        if len(self._compiled) >= KEPT or self._weight + heavy > KEPT_WEIGHT:
             self._compiled.clear()
+            self._weight = 0
+        self._weight += heavy
         # what only `regex` has a meaning for: fuzzy matches, classes of POSIX
         plain = _NO_COUNT.sub(r"\\{", pattern).replace("[[:", r"[\[:")
         compiled = self._compiled[pattern] = regex.compile(plain, regex.VERSION0, cache_pattern=False)

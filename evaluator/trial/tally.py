@@ -48,6 +48,9 @@ class Tally:
             self.problems.pop(where, None)
         for where in problems.keys() - self._of_collections:
             self.problem(where, problems[where])
+        for where in problems.keys() & self._of_collections & self.problems.keys():
+            # counts go on
+            self.problems[where] = problems[where]
         self._of_collections = set(problems)
 
     def late(self, key: str) -> None:
@@ -55,7 +58,7 @@ class Tally:
         self.counts.late_files += 1
         self.problem(key, "came after its step was taken; not evaluated")
 
-    def restart(self, step: int, worker: str) -> None:
+    def restart(self, step: int, worker: str, why: str = "") -> None:
         """A worker wrote a step again that had been evaluated; what was wrong with other files is found again."""
         kept = {where: what for where, what in self.problems.items() if where in self._of_collections | self._restarts}
         self.problems.clear()
@@ -63,7 +66,7 @@ class Tally:
         self.more_problems = 0
         where = f"restart at step {step}"
         self._restarts.add(where)
-        self.problem(where, f"{worker} wrote step {step} again; later write wins")
+        self.problem(where, why or f"{worker} wrote step {step} again; later write wins")
 
     def left(self, steps: Collection[int]) -> None:
         """At the end there are steps that only an attempt before the last restart wrote."""

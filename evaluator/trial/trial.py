@@ -128,16 +128,25 @@ class Trial:
             return
         seen = [self._arrivals.seen(step) for step in sorted(waiting)]
         expected = self.expected_workers
-        for step, completeness in takeable(seen, expected=expected, now=now, waits=self._waits, ended=self.ended):
+        takeable_now = takeable(
+            seen, expected=expected, now=now, waits=self._waits, ended=self.ended, open_from=self.source.open_from
+        )
+        for step, completeness in takeable_now:
             taken = self._take(step, completeness)
             if taken is None:
                 return
             yield taken
 
-    def finish(self) -> Iterator[Step]:
-        """The run has ended: list everything once more and yield all that is left."""
+    def finish(self, *, again: bool = False) -> Iterator[Step]:
+        """The run has ended: list everything once more and yield all that is left.
+
+        With `again`, a run of which values came late is taken anew, so that it comes to the same as when it is read
+        afterwards.
+        """
         self.ended = True
         self._all_listed_at = None
+        if again and self.source.reveal():
+            self._arrivals.why_anew = "values had come after their step was taken; judged anew with them"
         yield from self.poll()
         self._tally.left(self._arrivals.left)
 
@@ -218,6 +227,8 @@ class Trial:
         if arrival.opened is None:
             try:
                 arrival.opened, arrival.error = list(self.source.open(arrival.sighting)), None
+                for file in arrival.opened:
+                    file.key = arrival.sighting.key
             except (FormatError, StorageError) as error:
                 # Bad input loses nothing but itself: it is counted when its step is taken.
                 arrival.error = error.without(arrival.sighting.key)

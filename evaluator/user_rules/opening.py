@@ -11,17 +11,17 @@ from pathlib import PurePath
 from typing import Any
 
 from evaluator.clock import Clock
-from evaluator.errors import InputError
+from evaluator.errors import InputError, StorageError
 from evaluator.sources import detect
 from evaluator.sources.base import Source
 from evaluator.storage import open_store
 from evaluator.trial.opening import explain_absence
-from evaluator.user_rules.absent import S3Trial, absent
-from evaluator.user_rules.exceptions import MissingCollectionFiles, SMDebugRuntimeError, SMDebugTypeError
+from evaluator.user_rules.absent import absent
+from evaluator.user_rules.exceptions import MissingCollectionFiles, SMDebugError, SMDebugRuntimeError, SMDebugTypeError
 from evaluator.user_rules.logger import get_logger
 from evaluator.user_rules.reader import Limits
 from evaluator.user_rules.source_reader import SourceReader, StepRange
-from evaluator.user_rules.surroundings import surroundings
+from evaluator.user_rules.surroundings import Surroundings, surroundings
 from evaluator.user_rules.trial import Trial
 
 
@@ -50,16 +50,44 @@ class LocalTrial(Trial):
             cache: whether values are given as the same object each time.
         """
         del parallel, check
-        if not index_mode:
-            absent("index_mode=False", "steps are found by index files only")
-        begin, end = _checked_range(range_steps)
-        around = surroundings()
         self.trial_dir = os.path.expanduser(dirname)  # noqa: PTH111 - pathlib would change the path's spelling
-        source = _await_source(self.trial_dir, around.clock, around.limits)
-        reader = SourceReader(source, around.clock, around.limits, (begin, end))
+        reader, around = _await_reader(self.trial_dir, range_steps, index_mode=index_mode)
         super().__init__(name, reader, around.clock, around.limits, cache=cache, range_steps=range_steps)
         # as it was written: the reference compares and shows it so
         self.path = self.trial_dir
+
+
+class S3Trial(Trial):
+    """A trial on S3."""
+
+    def __init__(
+        self,
+        name: str,
+        bucket_name: str,
+        prefix_name: str,
+        range_steps: StepRange | None = None,
+        check: bool = False,
+        index_mode: bool = True,
+        cache: bool = False,
+    ) -> None:
+        """Wait for the trial to begin, and look once.
+
+        Args:
+            name: what to call it.
+            bucket_name: where it is.
+            prefix_name: what its keys start with; empty for a whole bucket, and a slash at its end means nothing.
+            range_steps: see LocalTrial.
+            check: without meaning, as in the reference.
+            index_mode: see LocalTrial.
+            cache: see LocalTrial.
+        """
+        del check
+        self.bucket_name = bucket_name
+        self.prefix_name = prefix_name if prefix_name.endswith("/") or not prefix_name else f"{prefix_name}/"
+        path = f"s3://{bucket_name}/{self.prefix_name}"
+        reader, around = _await_reader(path, range_steps, index_mode=index_mode)
+        super().__init__(name, reader, around.clock, around.limits, cache=cache, range_steps=range_steps)
+        self.path = path
 
 
 def create_trial(
@@ -72,15 +100,16 @@ def create_trial(
     """The trial at a path.
 
     Args:
-        path: a local folder; blanks around it are taken away. S3 comes with the S3 store.
+        path: a local folder, or s3://BUCKET/PREFIX; blanks around it are taken away.
         name: what to call it; the last part of the path when it is not given.
         profiler: must be false; profiles are not read by this version.
         output_dir: of the profiler.
-        kwargs: see LocalTrial.
+        kwargs: see LocalTrial and S3Trial.
 
     Raises:
         MissingCollectionFiles: the run has ended without a collections file of each worker.
         SMDebugRuntimeError: no trial has begun there for as long as the limit is.
+        SMDebugError: S3 does not answer, or does not let us look.
     """
     del output_dir
     if isinstance(path, PurePath):
@@ -95,6 +124,19 @@ def create_trial(
         bucket, _, prefix = path.removeprefix("s3://").partition("/")
         return S3Trial(called, bucket, prefix, **kwargs)
     return LocalTrial(called, path, **kwargs)
+
+
+def _await_reader(path: str, range_steps: StepRange | None, *, index_mode: bool) -> tuple[SourceReader, Surroundings]:
+    """What reads the trial at the path, once it has begun."""
+    if not index_mode:
+        absent("index_mode=False", "steps are found by index files only")
+    checked = _checked_range(range_steps)
+    around = surroundings()
+    try:
+        source = _await_source(path, around.clock, around.limits)
+    except StorageError as error:
+        raise SMDebugError(error) from error
+    return SourceReader(source, around.clock, around.limits, checked), around
 
 
 def _checked_range(range_steps: StepRange | None) -> StepRange:
@@ -117,7 +159,7 @@ def _await_source(path: str, clock: Clock, limits: Limits) -> Source:
     All workers' files are waited for, but no longer than for any other part of a missing worker.
     """
     try:
-        store = open_store(path)
+        store = open_store(path, clock)
     except InputError as error:
         raise SMDebugRuntimeError(str(error)) from error
     started = clock.monotonic()

@@ -57,6 +57,11 @@ class Trial(FollowedRun):
         super().__init__(reader, clock, limits)
 
     @property
+    def asked_for(self) -> int:
+        """How many tensors were looked at."""
+        return len(self._tensors)
+
+    @property
     def _global_to_mode(self) -> dict[int, tuple[ModeKeys, int]]:
         """Global step -> mode and mode step; private, but one published rule reads it."""
         return self.book.mode_of

@@ -13,13 +13,13 @@ from benchmarks.evaluate import candidates, judge
 from benchmarks.incidents import Share, by_group, upper_bound
 from benchmarks.logs.__main__ import main
 from benchmarks.logs.load import Label, NoLogs, as_run, labels, load_log, points
-from benchmarks.logs.names import collections_of
 from benchmarks.logs.page import by_rule, details, markdown, put, show, summary
 from benchmarks.logs.run import judge_log
 from benchmarks.logs.score import FITTING, Found, JudgedLog, false_alarms, misses, recall, unclear
 from builtin_rules.losses._names import kind_of
 from evaluator.modes import Mode
 from evaluator.registry import builtin_rules
+from evaluator.scalar_names import collections_of
 from evaluator.sources.series import Point
 
 # names

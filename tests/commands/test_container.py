@@ -167,6 +167,14 @@ def test_a_defect_is_exit_4_with_a_message(tmp_path, capsys, monkeypatch):
     check_outputs(output(tmp_path))
 
 
+@pytest.mark.usefixtures("_one_rule")
+def test_a_wrong_word_on_its_command_line_is_told_where_mistakes_are_told(tmp_path, capsys):
+    tensors(tmp_path, HEALTHY)
+
+    assert call(capsys, "container", "--ml-root", tmp_path, "--after-end", "stay").code == 2
+    assert message(tmp_path) == "ClientError: --after-end: 'stay' does not fit; expected exit or wait"
+
+
 def test_sigterm_drains(tmp_path):
     one = writer(tmp_path / "processing" / "input" / "tensors")
     save(one, 0, HEALTHY)

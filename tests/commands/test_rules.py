@@ -1,4 +1,4 @@
-"""rules and explain: what built-in rules say of themselves."""
+"""rules and explain: what rules say of themselves."""
 
 from __future__ import annotations
 
@@ -13,9 +13,11 @@ def test_every_rule_is_listed(capsys):
 
     assert ran.code == 0
     assert [rule["name"] for rule in ran.document["rules"]] == list(builtin_rules())
+    assert ran.document["notes"] == []
     vanishing = next(rule for rule in ran.document["rules"] if rule["name"] == "VanishingGradient")
     assert vanishing == {
         "name": "VanishingGradient",
+        "from": "built-in",
         "severity": "error",
         "description": "Fires when some gradient is too small for its layer to keep learning.",
         "parameters": list(builtin_rules()["VanishingGradient"].parameters.model_fields),

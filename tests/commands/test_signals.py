@@ -30,6 +30,16 @@ CONTINUE = (
     "--rule",
     "VanishingGradient:parameter_set=sagemaker,threshold=1e-30,name=quiet",
 )
+RULE = "VanishingGradient:parameter_set=sagemaker"
+RULES = "DebugRuleEvaluationStatuses"
+RAISES = """
+from smdebug.rules.rule import Rule
+
+
+class Raises(Rule):
+    def invoke_at_step(self, step):
+        raise ValueError(step)
+"""
 SLEEPY = ("--set", "poll_min=600", "--set", "poll_max=600", "--set", "late_grace=0")
 
 
@@ -88,6 +98,47 @@ def test_a_signal_while_waiting_for_the_trial_is_exit_0(tmp_path):
     status = check_outputs(tmp_path / "out")
     assert (ran.code, status["job"]["ended_because"]) == (0, "stop_signal")
     assert {rule["RuleEvaluationStatus"] for rule in status["DebugRuleEvaluationStatuses"]} == {"Stopped"}
+
+
+def test_a_rule_in_error_is_exit_3_also_after_a_signal(tmp_path):
+    (tmp_path / "raises.py").write_text(RAISES)
+    one = writer(tmp_path / "trial")
+    save(one, 0)
+    process = start(
+        *("run", tmp_path / "trial", *CONTINUE, "--rule-file", f"{tmp_path}/raises.py:Raises", "--follow", *SLEEPY),
+        *("--output", tmp_path / "out"),
+    )
+    lines = log_lines(process)
+    wait_for(lines, "rule_ended", rule_configuration="Raises")
+
+    process.terminate()
+    ran = finish(process)
+
+    words = {rule["RuleConfigurationName"]: rule for rule in check_outputs(tmp_path / "out")[RULES]}
+    assert ran.code == 3
+    assert [words[name]["RuleEvaluationStatus"] for name in ("Raises", "quiet")] == ["Error", "Stopped"]
+
+
+@pytest.mark.parametrize("command", ["run", "container"])
+def test_a_job_that_stays_after_its_end_waits_for_a_signal_and_keeps_its_exit_code(tmp_path, command):
+    root = tmp_path / "ml"
+    trial, output = root / "processing" / "input" / "tensors", root / "processing" / "output" / "rule"
+    small_trial(trial, [HEALTHY, TINY])
+    by_hand = ["run", trial, "--follow", "--json", "--output", output, "--rule", RULE]
+    arguments = by_hand if command == "run" else ["container", "--ml-root", root]
+    environment = {} if command == "run" else {"rule_to_invoke": "VanishingGradient"}
+    process = start(*arguments, "--after-end", "wait", environment=environment)
+    lines = log_lines(process)
+    wait_for(lines, "waiting_for_a_stop_signal")
+    final = (output / "status.json").read_bytes()
+
+    process.terminate()
+    ran = finish(process)
+
+    assert (ran.code, json.loads(final)["job"]["ended_because"]) == (1, "all_rules_ended")
+    assert (output / "status.json").read_bytes() == final
+    # what a reader of standard output waits for came before the wait
+    assert (ran.out == "") if command == "container" else (ran.document == json.loads(final))
 
 
 def test_a_second_signal_is_exit_130_whatever_the_program_is_stuck_in(tmp_path):

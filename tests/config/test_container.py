@@ -178,3 +178,49 @@ def test_every_rule_that_was_asked_for_is_known_although_one_is_mistaken(root):
     rule_file(root, "Overfit", "Nothing")
 
     assert read_container(root, {}, RULES).asked_for == (("Overfit", "Overfit"), ("Nothing", "Nothing"))
+
+
+def test_a_rule_file_of_the_environment_writes_directly_into_the_output_folder(root):
+    (root / "mine.py").write_text("raise RuntimeError('imported')")
+    given = {"source_s3_uri": str(root / "mine.py"), "rule_to_invoke": "check_accuracy", "threshold": "20.0"}
+    job_file(root, **given, odd="1")
+
+    config = load_container(root, {**given, "odd": "1", "HOME": "/root", "HF_TOKEN": "x"}, RULES)
+
+    (rule,) = config.job.rules
+    assert (config.job.flat_output, rule.name, rule.candidate) == (True, "check_accuracy", False)
+    assert rule.file is not None
+    assert rule.request is not None
+    assert (rule.file.path, rule.file.name, rule.file.offered) == (
+        given["source_s3_uri"],
+        "check_accuracy",
+        {"HOME": "/root"},
+    )
+    assert rule.request.parameters == {"threshold": "20.0", "odd": "1"}
+
+
+def test_a_rule_file_of_the_environment_is_not_used_beside_a_configuration_file(root):
+    rule_file(root, "Overfit")
+
+    config = load_container(root, {"source_s3_uri": "s3://a/b.py", "rule_to_invoke": "B"}, RULES)
+
+    assert [rule.name for rule in config.job.rules] == ["Overfit"]
+    assert "'rule_to_invoke' and 'source_s3_uri' are not used" in config.job.notes[0]
+
+
+def test_a_rule_file_that_cannot_be_fetched_is_reported_for_the_rule_that_was_asked_for(root):
+    reading = read_container(root, {"source_s3_uri": "s3://a/b.py", "rule_to_invoke": "Mine"}, RULES)
+
+    assert (reading.config, reading.asked_for, reading.flat_output) == (None, (("Mine", "Mine"),), True)
+    (mistake,) = reading.mistakes
+    assert str(mistake).startswith("environment: rule file 's3://a/b.py': 'a' is not the name of a bucket")
+
+
+def test_a_container_may_be_restricted_to_built_in_rules(root):
+    job_file(root, RULE_EVALUATOR_ALLOW_USER_RULES="false")
+
+    reading = read_container(root, {"source_s3_uri": "/there/mine.py"}, RULES)
+
+    (mistake,) = reading.mistakes
+    assert "this installation runs built-in rules only (allow_user_rules=false)" in str(mistake)
+    assert (reading.user_rules, reading.asked_for) == (False, (("mine", "mine"),))

@@ -1,6 +1,8 @@
 import pytest
 
-from evaluator.config.environment import edits, read_environment
+from evaluator.config.environment import read_environment
+from evaluator.config.request import RuleFile
+from evaluator.config.spelling import edits
 from tests.config.small_rules import RULES
 
 
@@ -62,10 +64,63 @@ def test_an_unknown_rule_is_a_mistake_with_the_nearest():
     assert str(mistake).startswith("environment: rule 'DeadLayr' is not known; did you mean 'DeadLayer'?")
 
 
-def test_a_users_rule_file_is_not_supported_yet():
-    (mistake,) = read_environment({"rule_to_invoke": "Mine", "source_s3_uri": "s3://a/b.py"}, {}, RULES).mistakes
+FILE = {"rule_to_invoke": "check_accuracy", "source_s3_uri": "/there/mine.py"}
 
-    assert "users' rule files are not supported yet by this version" in str(mistake)
+
+def test_a_rule_file_is_asked_for_and_named_exactly():
+    request = read_environment(FILE, {}, RULES).request
+
+    assert request is not None
+    assert (request.use, request.shape, request.parameters) == ("check_accuracy", "sagemaker", {})
+    assert request.file == RuleFile("/there/mine.py", "check_accuracy")
+
+
+def test_what_every_rule_takes_is_given_to_a_rule_file_and_the_rest_is_offered():
+    environment = FILE | {
+        "start_step": "5",
+        "other_trial_0": "/other",
+        "action_json": "[]",
+        "name": "mine",
+        "threshold": "20.0",
+        "HOME": "/root",
+        "AWS_REGION": "eu-west-1",
+        "RULE_EVALUATOR_FOLLOW": "false",
+        "my_api_key": "x",
+        "HF_TOKEN": "x",
+        "Secret": "x",
+        "PASSWORDS": "x",
+        "credentials": "x",
+    }
+
+    found = read_environment(environment, {}, RULES)
+
+    assert (found.notes, found.mistakes) == ((), ())
+    assert found.request is not None
+    assert found.request.name == "mine"
+    assert found.request.parameters == {"start_step": "5", "other_trial_0": "/other", "action_json": "[]"}
+    assert found.request.file == RuleFile(
+        "/there/mine.py", "check_accuracy", offered={"threshold": "20.0", "HOME": "/root"}
+    )
+
+
+def test_the_processing_jobs_environment_is_given_to_a_rule_file_and_the_process_wins():
+    job = FILE | {"threshold": "1", "token_limit": "2", "AWS_REGION": "x", "RULE_EVALUATOR_FOLLOW": "false"}
+
+    found = read_environment({"threshold": "3", "HOME": "/root"}, job, RULES)
+
+    assert found.request is not None
+    assert found.request.file is not None
+    assert found.request.parameters == {"threshold": "3", "token_limit": "2"}
+    assert (found.request.file.path, found.request.file.offered) == ("/there/mine.py", {"HOME": "/root"})
+    assert found.notes == ("environment: variable 'AWS_REGION' is not used: it is never a parameter of a rule file",)
+
+
+@pytest.mark.parametrize("blank", [{}, {"rule_to_invoke": ""}, {"rule_to_invoke": " "}])
+def test_a_rule_file_needs_no_rule_to_invoke(blank):
+    found = read_environment({"source_s3_uri": "/there/mine.py"} | blank, {}, RULES)
+
+    assert found.request is not None
+    assert (found.request.use, found.request.file, found.asked_for) == ("mine", RuleFile("/there/mine.py"), "mine")
 
 
 @pytest.mark.parametrize(

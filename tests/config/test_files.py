@@ -3,7 +3,7 @@ import json
 import pytest
 
 from evaluator.config.files import read_config_file
-from evaluator.config.request import RuleRequest
+from evaluator.config.request import RuleFile, RuleRequest
 
 SDK = {
     "RuleConfigurationName": "VanishingGradient",
@@ -141,7 +141,7 @@ def test_bytes_that_are_no_text_are_a_mistake(tmp_path):
     assert texts(read_config_file(str(tmp_path / "job.json"))) == ["json: is not JSON: not UTF-8 at byte 7"]
 
 
-@pytest.mark.parametrize("location", ["missing.json", "s3://bucket/job.json"])
+@pytest.mark.parametrize("location", ["missing.json", "ftp://host/job.json", "s3:///job.json"])
 def test_a_file_that_cannot_be_read_is_a_mistake(location):
     assert len(read_config_file(location).mistakes) == 1
 
@@ -163,7 +163,12 @@ def test_a_folder_is_no_file(tmp_path):
         ({"rule": [{"threshold": 1}]}, "rule[0]: 'use' is missing"),
         ({"rule": [{"use": 5}]}, "rule[0]: 'use' is 5"),
         ({"rule": [{"use": "A", "name": 5}]}, "rule[0]: 'name' is 5"),
-        ({"rule": [{"name": "a", "file": "x.py:X"}]}, "users' rule files are not supported yet by this version"),
+        ({"rule": [{"use": "A", "file": "x.py:X"}]}, "rule[0]: 'use' and 'file' are given"),
+        ({"rule": [{"use": "A", "sha256": "0"}]}, "rule[0]: 'sha256' is given without 'file'"),
+        ({"rule": [{"file": "x.py", "sha256": 5}]}, "rule[0]: 'sha256' is 5; expected 64 hexadecimal digits"),
+        ({"rule": [{"file": 5}]}, "rule[0]: 'file' is 5; expected a Python file"),
+        ({"rule": [{"file": "rules"}]}, "rule[0]: 'file' is 'rules'; expected a Python file"),
+        ({"rule": [{"file": "x.py:a=1"}]}, "rule[0]: 'file' is 'x.py:a=1'; expected a Python file"),
         ({"settings": []}, "settings: is []; expected a table"),
         ({"labels": {"a": {}}}, "labels: 'a' is {}; expected text"),
         ({"DebugRuleConfigurations": [SDK | {"Name": "x"}]}, "'Name' is not known"),
@@ -176,8 +181,8 @@ def test_a_folder_is_no_file(tmp_path):
         ({"DebugRuleConfigurations": [SDK | {"RuleParameters": []}]}, "'rule_to_invoke' is missing"),
         ({"DebugRuleConfigurations": [SDK | {"RuleParameters": ["a"]}]}, "RuleParameters is ['a']"),
         (
-            {"DebugRuleConfigurations": [SDK | {"RuleParameters": {"source_s3_uri": "s3://a/b.py"}}]},
-            "'source_s3_uri': users' rule files are not supported yet",
+            {"DebugRuleConfigurations": [SDK | {"RuleParameters": {"source_s3_uri": 5}}]},
+            "'source_s3_uri' is 5; expected where the Python file with the rule is",
         ),
     ],
 )
@@ -191,3 +196,69 @@ def test_all_mistakes_of_a_file_are_said_at_once_and_the_rest_is_understood(read
     content = read({"labels": 1, "rule": [{"use": ""}, {"use": "A"}, {"file": "x"}], "seting": {}})
 
     assert (len(content.mistakes), [request.use for request in content.requests]) == (4, ["A"])
+
+
+def test_a_rule_file_of_our_shape_is_found_from_the_folder_of_the_configuration(read, tmp_path):
+    text = """
+[[rule]]
+name = "mine"
+file = "rules/x.py:X"
+sha256 = "ABC"
+threshold = 20.0
+
+[[rule]]
+file = "/there/y.py"
+"""
+
+    content = read(text, "job.toml")
+
+    assert content.mistakes == []
+    first, second = content.requests
+    assert (first.use, first.name, first.shape, first.parameters) == ("X", "mine", "ours", {"threshold": 20.0})
+    assert first.file == RuleFile(str(tmp_path / "rules" / "x.py"), "X", "abc")
+    assert (second.use, second.name, second.file) == ("y", None, RuleFile("/there/y.py"))
+    assert (first.where[-12:], second.where[-9:]) == ("rule[0] mine", "rule[1] y")
+
+
+def test_a_configuration_given_as_uri_has_a_folder_too(tmp_path):
+    (tmp_path / "job.json").write_text(json.dumps({"rule": [{"file": "x.py"}, {"file": "file:///there/y.py"}]}))
+
+    first, second = read_config_file((tmp_path / "job.json").as_uri()).requests
+
+    assert (first.file, second.file) == (RuleFile(str(tmp_path / "x.py")), RuleFile("file:///there/y.py"))
+
+
+def test_all_that_is_wrong_with_one_rule_file_is_told_at_once(read):
+    content = read({"rule": [{"use": "A", "file": 5, "sha256": 5}]})
+
+    assert len(content.mistakes) == 2
+
+
+@pytest.mark.parametrize(
+    ("source", "path"),
+    [("x.py", "{folder}/x.py"), ("/there/x.py", "/there/x.py"), ("s3://bucket/x.py", "s3://bucket/x.py")],
+)
+def test_a_rule_file_of_sagemakers_shape_is_named_exactly(read, tmp_path, source, path):
+    parameters = {"source_s3_uri": source, "rule_to_invoke": "check_accuracy", "threshold": "20.0"}
+
+    content = read({"DebugRuleConfigurations": [SDK | {"RuleParameters": parameters}]})
+
+    assert content.mistakes == []
+    (request,) = content.requests
+    assert (request.use, request.name, request.shape) == ("check_accuracy", "VanishingGradient", "sagemaker")
+    assert request.parameters == {"threshold": "20.0"}
+    assert request.file == RuleFile(path.format(folder=tmp_path), "check_accuracy")
+
+
+def test_without_rule_to_invoke_the_only_rule_of_the_file_is_meant(read):
+    (request,) = read({"DebugRuleConfigurations": [SDK | {"RuleParameters": {"source_s3_uri": "/x.py"}}]}).requests
+
+    assert (request.use, request.file) == ("x", RuleFile("/x.py"))
+
+
+def test_a_source_that_is_empty_is_not_given(read):
+    parameters = {"source_s3_uri": "", "rule_to_invoke": "AllZero"}
+
+    (request,) = read({"DebugRuleConfigurations": [SDK | {"RuleParameters": parameters}]}).requests
+
+    assert (request.use, request.file) == ("AllZero", None)

@@ -65,6 +65,14 @@ def test_options_and_set_give_settings():
     ) == (True, "there", 0, 2**30, 7)
 
 
+def test_the_training_job_is_a_setting_and_the_region_is_the_one_of_the_environment():
+    environment = {"RULE_EVALUATOR_TRAINING_JOB_NAME": "job-1", "AWS_REGION": "eu-central-1"}
+    config = load(Arguments(trial="t", follow=True, after_end="wait"), environment)
+
+    assert (config.settings.training_job_name, config.region, config.after_end) == ("job-1", "eu-central-1", "wait")
+    assert loaded(follow=True, training_job="job-2").settings.training_job_name == "job-2"
+
+
 def test_the_trial_may_come_from_the_environment():
     assert loaded({"RULE_EVALUATOR_TRIAL": "there"}, trial=None).trial == "there"
 
@@ -151,9 +159,81 @@ def test_all_mistakes_are_said_at_once(tmp_path):
         ({"trial": ""}, "command line: trial: '' does not fit"),
         ({"rules": ["Nothing"]}, "--rule: rule 'Nothing' is not known; rules: DeadLayer, Overfit, SimilarRuns"),
         ({"set": ["checkpoint_interval=1"]}, "setting 'checkpoint_interval' is not known"),
+        ({"training_job": "a"}, "--training-job: has no meaning when nothing is followed; add --follow"),
+        ({"training_job": "a b", "follow": True}, "command line: training_job_name: 'a b' does not fit"),
+        ({"after_end": "wait"}, "--after-end: has no meaning when nothing is followed; add --follow"),
+        ({"after_end": "stay"}, "--after-end: 'stay' does not fit; expected exit or wait"),
     ],
 )
 def test_a_single_mistake_is_said_alone(arguments, what):
     (mistake,) = refused(**arguments)
 
     assert what in mistake
+
+
+@pytest.fixture
+def rule_file(tmp_path):
+    (tmp_path / "mine.py").write_text("raise RuntimeError('imported')")
+    return tmp_path / "mine.py"
+
+
+def test_a_rule_file_is_one_more_rule_and_not_every_rule_beside_it(rule_file):
+    config = loaded(rule_files=[f"{rule_file}:Mine:threshold=1"])
+
+    (rule,) = config.rules
+    assert (rule.name, rule.candidate, rule.shown["threshold"]["value"]) == ("Mine", False, "1")
+    assert rule.file is not None
+    assert rule.request is not None
+    assert (rule.file.path, rule.request.where) == (str(rule_file), f"--rule-file {rule_file}:Mine")
+
+
+def test_rule_files_are_named_by_name_or_stem_and_numbered_where_they_are_alike(rule_file, tmp_path):
+    (tmp_path / "job.toml").write_text('[[rule]]\nfile = "mine.py"\n[[rule]]\nname = "first"\nfile = "mine.py:Mine"')
+
+    config = loaded(
+        rules=["DeadLayer"],
+        rule_files=[f"{rule_file}:Mine", f"{rule_file}:Mine:x=1", f"{rule_file}", f"{rule_file}:Mine:name=own"],
+        config=str(tmp_path / "job.toml"),
+    )
+
+    assert [rule.name for rule in config.rules] == ["DeadLayer", "Mine", "Mine-2", "mine", "own", "mine-2", "first"]
+    assert {rule.file.path for rule in config.rules if rule.file is not None} == {str(rule_file)}
+
+
+def test_other_trials_of_the_job_are_those_of_a_rule_file_too(rule_file):
+    config = loaded(rule_files=[f"{rule_file}:other_trial_0=a"], other_trials=["b"])
+
+    assert (config.rules[0].other_trials, config.notes) == (("a", "b"), ())
+
+
+def test_mistakes_of_rule_files_stand_among_all_others(rule_file):
+    mistakes = refused(
+        rules=["DeadLayr"],
+        rule_files=["mine", "s3://b/mine.py:Mine", f"{rule_file}:Mine:start_step=x"],
+        set=["relist=never"],
+    )
+
+    assert len(mistakes) == 5
+    for what in (
+        "--rule-file 'mine': names no file that ends in .py",
+        "--rule-file s3://b/mine.py:Mine: rule file 's3://b/mine.py': 'b' is not the name of a bucket",
+        f"--rule-file {rule_file}:Mine: parameter 'start_step' is 'x'",
+    ):
+        assert [mistake for mistake in mistakes if mistake.startswith(what)], what
+
+
+def test_a_rule_file_that_could_not_be_understood_does_not_make_every_rule_a_candidate():
+    assert len(refused(rule_files=["mine"])) == 1
+
+
+def test_rule_files_are_refused_where_only_built_in_rules_may_run(rule_file, tmp_path):
+    entries = {"rule": [{"name": "a", "file": "mine.py"}, {"use": "DeadLayer"}]}
+    sagemakers = {"RuleConfigurationName": "b", "RuleParameters": {"source_s3_uri": "s3://x/y.py"}}
+    (tmp_path / "job.json").write_text(json.dumps({**entries, "DebugRuleConfigurations": [sagemakers]}))
+
+    mistakes = refused(
+        {"RULE_EVALUATOR_ALLOW_USER_RULES": "false"}, rule_files=[str(rule_file)], config=str(tmp_path / "job.json")
+    )
+
+    assert len(mistakes) == 3
+    assert all("runs built-in rules only (allow_user_rules=false); name a built-in rule" in one for one in mistakes)

@@ -1,6 +1,7 @@
 import pytest
 
-from evaluator.config.settings import MIB, Settings, resolve_settings, unit
+from evaluator.config.settings import MIB, Settings, resolve_settings, unit, user_rules_allowed
+from evaluator.errors import InputError
 
 
 def test_without_anything_given_every_setting_has_its_default():
@@ -131,3 +132,35 @@ def test_every_setting_says_what_it_is_for_and_numbers_have_a_unit(name):
 
     assert field.description
     assert (unit(name) != "") == (field.annotation in (int, float))
+
+
+@pytest.mark.parametrize(("text", "size"), [("0", 0), ("1 GiB", 1024 * MIB)])
+def test_the_memory_of_a_rule_file_may_be_without_limit(text, size):
+    settings, _, mistakes = resolve_settings({"user_memory": text}, {}, {}, {})
+
+    assert ([], size) == (mistakes, settings.user_memory)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("user_memory", "-1"),
+        ("user_memory", "much"),
+        ("user_step_timeout", "0"),
+        ("user_import_timeout", "inf"),
+        ("user_error_budget", "-1"),
+        ("user_error_budget", "1.5"),
+        ("allow_user_rules", "perhaps"),
+    ],
+)
+def test_a_limit_of_rule_files_that_does_not_fit_is_a_mistake(name, value):
+    _, _, mistakes = resolve_settings({name: value}, {}, {}, {})
+
+    assert [mistake.what for mistake in mistakes] == [f"{value!r} does not fit"]
+
+
+def test_commands_without_settings_know_whether_rules_of_the_users_are_allowed():
+    assert user_rules_allowed({"RULE_EVALUATOR_RELIST": "never"})
+    assert not user_rules_allowed({"RULE_EVALUATOR_ALLOW_USER_RULES": "false"})
+    with pytest.raises(InputError, match="RULE_EVALUATOR_ALLOW_USER_RULES: 'perhaps' does not fit"):
+        user_rules_allowed({"RULE_EVALUATOR_ALLOW_USER_RULES": "perhaps"})

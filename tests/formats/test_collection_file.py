@@ -90,6 +90,35 @@ def test_a_pattern_that_cannot_be_used_is_left_out_and_named(pattern: str) -> No
     assert found.problems[0].startswith(f"x: collection 'c0': pattern '{pattern[:1]}")
 
 
+@pytest.mark.parametrize(
+    "pattern",
+    ["(?:a{50000}){50000}", "(?:" * 40 + "a" + ")+" * 40, "(?:" * 30 + "a" + "){1,9}" * 30, "[\0-\uffff]" * 9],
+    ids=["repeats that multiply", "repeats that nest", "counts that nest", "wide sets"],
+)
+def test_a_pattern_that_would_take_all_memory_is_not_compiled(pattern: str) -> None:
+    """A pattern of twenty characters took all memory there was, before any search with a time limit."""
+    file = parse_collections(collections({"include_regex": [pattern, "loss"]}), "x")
+
+    assert file.collections["c0"].include_regex == ("loss",)
+    assert ["too much memory" in problem for problem in file.problems if "pattern" in problem] == [True]
+
+
+def test_flags_that_contradict_each_other_are_a_problem_of_their_pattern() -> None:
+    """The ValueError of such a pattern ended the job."""
+    file = parse_collections(collections({"include_regex": ["(?a)(?u)x"]}), "x")
+
+    assert file.collections["c0"].include_regex == ()
+    assert "flags are incompatible" in file.problems[0]
+
+
+def test_many_patterns_that_are_slow_to_compile_are_given_up() -> None:
+    heavy = [f"(?i)[\0-\uffff]{number}" for number in range(300)]
+    file = parse_collections(collections({"include_regex": heavy}), "x")
+
+    assert 100 < len(file.collections["c0"].include_regex) < 200
+    assert "the patterns of the file would take too much" in file.problems[0]
+
+
 def test_a_pattern_that_python_warns_of_is_used_quietly() -> None:
     found = parse_collections(collections({"include_regex": ["[[a]"]}), "x")
 

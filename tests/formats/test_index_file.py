@@ -112,6 +112,11 @@ REFUSED = {
     "deep": (b'{"meta": ' + b"[" * 100_000 + b"]" * 100_000 + b"}", "the file is no JSON"),
     "deep mode": (index(META).replace(b'"TRAIN"', b"[" * 900 + b"]" * 900), "mode .* is not known"),
     "too large": (b" " * MOST_BYTES + b"{}", "at most"),
+    "too much memory": (
+        b'{"meta": {}, "x": [' + b"{}," * (1 << 20) + b"{}]}",
+        "would take about [0-9]+ bytes of memory",
+    ),
+    "a name without end": (index(values=[ENTRY | {"tensorname": "x" * 20_000}]), "has 20000 characters; at most 16384"),
     "unknown mode": (index(META | {"mode": "TRIAN"}), "mode 'TRIAN' is not known; did you mean 'TRAIN'"),
     "no mode": (index({"mode_step": 1, "event_file_name": "e"}), "mode missing is not known"),
     "no mode step": (index({"mode": "TRAIN", "event_file_name": "e"}), "'mode_step' is missing"),

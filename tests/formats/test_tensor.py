@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import struct
+import tracemalloc
 from typing import Any
 
 import numpy as np
@@ -203,6 +204,28 @@ def test_what_cannot_be_right_is_a_format_error(name: str) -> None:
 def test_a_number_of_more_than_64_bits_or_without_an_end_is_refused(number: bytes) -> None:
     with pytest.raises(FormatError, match="the number at byte 0 does not end; at most 64 bits"):
         wire.varint(number, 0, len(number), "t")
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        message(18, (1 << 26,), wire.bytes_field(12, bytes(16))),
+        message(7, (1000,), wire.bytes_field(8, b"") * 999, wire.bytes_field(8, b"x" * 60_000)),
+        message(3, (1 << 23,), wire.bytes_field(7, bytes(1 << 23))),
+    ],
+    ids=["one value repeated", "one long text", "packed numbers"],
+)
+def test_a_small_message_does_not_become_a_huge_array(data: bytes) -> None:
+    """A record of sixty bytes stood for an array of a gigabyte."""
+    tracemalloc.start()
+    try:
+        with pytest.raises(FormatError, match="at most"):
+            decode(data)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+    assert peak < len(data) + (1 << 25)
 
 
 def test_an_unsupported_type_is_named() -> None:

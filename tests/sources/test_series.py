@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from evaluator.errors import KeyMissing
+from evaluator.formats.collection_file import SavedCollection
 from evaluator.modes import Mode
 from evaluator.sources import detect, source_types
-from evaluator.sources.base import SavedCollection, Sighting, Source
+from evaluator.sources.base import Sighting, Source
 from evaluator.sources.series import Point, SeriesRun
 from evaluator.storage.memory import MemoryStore
 from tests.sources.contract import Collections, SavedFile, SourceContract, opened, values_of

@@ -17,6 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evaluator.errors import FormatError, KeyMissing, KeyRefused
+from evaluator.formats import wire
 from evaluator.formats.event import encode_event
 from evaluator.formats.index_file import IndexFile, encode_index
 from evaluator.formats.key_names import collections_key, event_key, index_key
@@ -607,6 +608,38 @@ def test_a_false_length_does_not_read_a_large_file(tmp_path: Path, monkeypatch: 
     monkeypatch.setattr(store, "read_range", lambda *_: pytest.fail("read"))
 
     assert list(source.read(file, [np.array([0])]).problems) == [0]
+
+
+def test_records_that_stand_for_more_than_their_bytes_share_a_limit():
+    """A thousand records of sixty bytes stood for sixteen gigabytes."""
+    how = wire.bytes_field(2, wire.bytes_field(2, wire.number_field(1, 1 << 17)))
+    tensor = wire.number_field(1, 1) + how + wire.bytes_field(5, np.float32(3).tobytes())
+    names = [f"t{number:02}" for number in range(40)]
+    records = [
+        frame(
+            wire.bytes_field(5, wire.bytes_field(1, wire.bytes_field(1, name.encode()) + wire.bytes_field(8, tensor)))
+        )
+        for name in names
+    ]
+    store = MemoryStore()
+    store.write("events/x", b"".join(records))
+    lengths = np.array([len(record) for record in records])
+    index = IndexFile(Mode.TRAIN, 0, "events/x", tuple(names), np.cumsum(lengths) - lengths, lengths, ())
+    store.write(index_key(0, "w"), encode_index(index))
+    source = SmdebugFolder(store)
+    (file,) = opened(source)
+    read = source.read(file, [np.arange(40)])
+
+    # 1 MiB of float64 each, out of 32 MiB for all
+    assert (len(read.arrays()), len(read.problems)) == (32, 8)
+    assert all("there is room for" in problem for problem in read.problems.values())
+
+
+def test_the_size_of_lengths_that_are_no_lengths_does_not_wrap_around(tmp_path: Path):
+    """A thousand and more lengths of 2**53 made a negative size, which was read as a small one."""
+    file = hostile(FileStore(tmp_path), "events/x", 0, 2**53, count=1500)
+
+    assert SmdebugFolder(FileStore(tmp_path)).size_of(file, [np.arange(1500)]) > 2**40
 
 
 @pytest.mark.parametrize("prefix", ["index", "collections"])

@@ -147,3 +147,35 @@ def test_nothing_waits_beyond_the_quorum_time_or_the_end(steps: Sequence[Seen], 
     ended = takeable(steps, expected=expected, now=now, waits=WAITS, ended=True)
 
     assert (len(after), len(ended)) == (len(steps), len(steps))
+
+
+# steps that may get more values
+
+
+def open_steps(first: Sequence[float], last: Sequence[float], open_from: float, *, ended: bool = False) -> list[int]:
+    """What is taken of steps 0, 1, ... of one worker, with the ages of their first and last values."""
+    steps = [Seen(step, 1, -ages[0], -ages[1]) for step, ages in enumerate(zip(first, last, strict=True))]
+    found = takeable(steps, expected=1, now=0.0, waits=WAITS, ended=ended, open_from=open_from)
+    return [step for step, _ in found]
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "open_from", "expected"),
+    [
+        pytest.param([5, 4, 3], [5, 4, 3], 2, [0, 1], id="the newest is open"),
+        pytest.param([5, 4, 3], [5, 4, 3], 1, [0], id="two are open"),
+        pytest.param([90, 40, 29], [90, 1, 1], 0, [0], id="a later step began long ago, another did not"),
+        pytest.param([90, 40, 30], [90, 1, 1], 0, [0, 1], id="later steps began long ago"),
+        pytest.param([900, 400], [299, 299], 0, [0], id="the newest was touched not so long ago"),
+        pytest.param([900, 400], [400, 300], 0, [0, 1], id="nothing has come for the quorum time"),
+        pytest.param([1, 1], [1, 1], float("inf"), [0, 1], id="no step is open"),
+    ],
+)
+def test_an_open_step_waits_for_a_later_one(
+    first: Sequence[float], last: Sequence[float], open_from: float, expected: list[int]
+):
+    assert open_steps(first, last, open_from) == expected
+
+
+def test_no_step_is_open_at_the_end():
+    assert open_steps([1, 1], [1, 1], 0, ended=True) == [0, 1]

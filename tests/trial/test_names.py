@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from evaluator.formats.collection_file import SavedCollection
 from evaluator.needs import Selection
-from evaluator.sources.base import Collections, SavedCollection
+from evaluator.sources.base import Collections
 from evaluator.trial.names import NameBook
 
 NAMES = ["z/weight", "a/bias", "gradient/z/weight", "loss", "x[0](1)", "größe:0"]

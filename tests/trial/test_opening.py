@@ -146,3 +146,10 @@ def test_values_without_an_index_are_told(tmp_path: Path):
 
 def test_a_folder_of_unfinished_files_is_not_empty(tmp_path: Path):
     assert refusal(made(tmp_path, "x.tmp")).endswith("there is: x.tmp")
+
+
+def test_a_log_one_level_above_is_no_explanation(tmp_path: Path):
+    (tmp_path / "metrics.csv").write_text("step,loss\n0,1.0\n")
+    (tmp_path / "empty").mkdir()
+
+    assert "one level above" not in refusal(tmp_path / "empty")

@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evaluator.formats.collection_file import SavedCollection
 from evaluator.needs import Selection
-from evaluator.sources.base import Collections, SavedCollection
+from evaluator.sources.base import Collections
 from evaluator.trial import names
 from evaluator.trial.names import NameBook
 from evaluator.trial.patterns import MOST_DROPPED, SECONDS, Patterns

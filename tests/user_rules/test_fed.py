@@ -7,8 +7,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from evaluator.formats.collection_file import SavedCollection
 from evaluator.modes import Mode
-from evaluator.sources.base import VALUE, Collections, FileValues, Layout, Positions, SavedCollection, StepFile, join
+from evaluator.sources.base import VALUE, Collections, FileValues, Layout, Positions, StepFile, join
 from evaluator.testing import FakeClock
 from evaluator.user_rules.modes import StepState
 from evaluator.user_rules.reader import Limits, Reader

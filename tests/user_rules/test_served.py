@@ -63,15 +63,3 @@ def test_a_served_module_holds_only_imports_and_its_names(path: Path):
     assert isinstance(body[0], ast.Expr)
     assert set(kinds[:-1]) <= {"ImportFrom"}
     assert kinds[-1] in {"Assign", "AnnAssign"}
-
-
-def test_the_requests_of_s3_say_when_they_come():
-    check = """
-from smdebug.core.access_layer.s3handler import S3Handler, ListRequest
-try:
-    S3Handler.list_prefix(ListRequest("bucket"))
-except NotImplementedError as error:
-    print(error)
-"""
-
-    assert run_served("-c", check) == "S3Handler.list_prefix: it comes with the S3 store\n"

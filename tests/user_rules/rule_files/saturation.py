@@ -25,6 +25,14 @@ class TanhSaturationRule(Rule):
         return False
 
 
+class SigmondSaturationRule(TanhSaturationRule):
+    def invoke_at_step(self, step):
+        for name in self.base_trial.tensor_names(collection="weights"):
+            if abs(self.base_trial.tensor(name).reduction_value(step, "variance") - 1) < self.min_threshold:
+                return True
+        return False
+
+
 class DeadReluRule(Rule):
     def __init__(self, base_trial):
         super().__init__(base_trial, None)
@@ -48,6 +56,22 @@ class MyAttentionEntropyRule(Rule):
             entropies.extend(-sum(share * log(share) for share in row if share > 0) for row in rows)
         self.logger.info("entropies %s", entropies)
         return bool(entropies) and np.mean(entropies) < self.threshold
+
+
+class SmallVarianceRule:
+    """No rule either: it goes through all steps when it is called."""
+
+    def __init__(self, trial, min_threshold=1e-4):
+        self.trial = trial
+        self.min_threshold = min_threshold
+
+    def __call__(self):
+        for name in self.trial.tensor_names(collection="weights"):
+            tensor = self.trial.tensor(name)
+            for step in self.trial.steps():
+                if tensor.reduction_value(step, "variance") < self.min_threshold:
+                    return step, name
+        return None
 
 
 class ValuesUnchangedRule:

@@ -1,5 +1,5 @@
 """Trials on S3."""
 
-from evaluator.user_rules.absent import S3Trial
+from evaluator.user_rules.opening import S3Trial
 
 __all__ = ["S3Trial"]

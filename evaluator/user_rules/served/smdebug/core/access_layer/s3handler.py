@@ -1,5 +1,5 @@
 """Requests to S3."""
 
-from evaluator.user_rules.absent import ListRequest, ReadObjectRequest, S3Handler
+from evaluator.user_rules.s3 import ListRequest, ReadObjectRequest, S3Handler
 
 __all__ = ["ListRequest", "ReadObjectRequest", "S3Handler"]

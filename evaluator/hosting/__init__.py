@@ -1,0 +1,1 @@
+"""Rules of users' own files: the side of the process that imports and judges them."""

@@ -1,0 +1,33 @@
+"""Waits for the answers of all rules in processes of their own at once, so that a slow one costs the others nothing."""
+
+from __future__ import annotations
+
+import selectors
+from collections.abc import Callable, Sequence
+
+from evaluator.finding import Finding
+from evaluator.isolation.isolated_run import IsolatedRun
+
+SLICE = 0.25
+"""Seconds after which a wait looks whether it is still wanted."""
+
+
+def gather(runs: Sequence[IsolatedRun], interrupted: Callable[[], bool]) -> list[Finding]:
+    """Wait until each has answered what it was sent, within its own time; what they found, in their order."""
+    with selectors.DefaultSelector() as selector:
+        waiting = [run for run in runs if run.waited_for]
+        for run in waiting:
+            selector.register(run, selectors.EVENT_READ, run)
+        while waiting:
+            for key, _ in selector.select(max(0.0, min(SLICE, *(run.left for run in waiting)))):
+                key.data.hear()
+                if not key.data.waited_for:
+                    selector.unregister(key.fd)
+            waiting = [run for run in waiting if run.waited_for]
+            for run in waiting:
+                if interrupted():
+                    run.abandon()
+                elif run.left <= 0:
+                    run.expire()
+            waiting = [run for run in waiting if run.waited_for]
+    return [finding for run in runs for finding in run.heard()]

@@ -1,0 +1,1 @@
+"""Fuzzing: whatever bytes a trial holds, reading them ends in values or in a documented error, within bounds."""

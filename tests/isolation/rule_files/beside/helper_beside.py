@@ -1,0 +1,2 @@
+# mypy: ignore-errors
+ENOUGH = 3

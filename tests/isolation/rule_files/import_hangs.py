@@ -1,0 +1,5 @@
+# mypy: ignore-errors
+"""Is never imported to its end."""
+
+while True:
+    pass
