@@ -9,7 +9,7 @@ INSTALLED := $(VENV)/.installed
 PIP := PIP_CONSTRAINT=/dev/null PIP_USER=0 PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check lint types docs-fresh changelog wheel format docs bench zoo logs conformance fuzz lock
+.PHONY: help setup demo test check lint types docs-fresh changelog wheel format docs bench zoo logs conformance hooks fuzz lock
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -82,6 +82,15 @@ FUZZ_SECONDS ?= 600
 
 fuzz: setup ## fuzz everything that reads a trial for FUZZ_SECONDS; a failing case is written to .fuzz
 	PIP_CONSTRAINT=/dev/null PIP_USER=0 $(BIN)/python -m tests.fuzz --seconds $(FUZZ_SECONDS)
+
+hooks: .hooks/.installed ## test the hooks with PyTorch, XGBoost and Keras, in an environment of their own (.hooks)
+	.hooks/bin/python -m pytest tests/hooks
+
+# the machine's own pip settings hold here, so that they can offer a CPU build of PyTorch
+.hooks/.installed: tests/hooks/requirements.txt pyproject.toml
+	$(PYTHON) -m venv .hooks
+	.hooks/bin/python -m pip install --quiet --quiet -r tests/hooks/requirements.txt -e .
+	@touch $@
 
 lock: ## choose the newest packages anew and write requirements.lock
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)

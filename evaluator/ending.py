@@ -91,7 +91,10 @@ class Ending:
         reason = self._outside.reason()
         if reason is not None:
             return reason
-        if self._marker.come(told=self._trial.source.ended()):
+        if self._trial.outages.going_on:
+            # the last listing is an old one
+            return None
+        if self._marker.come(told=self._trial.end_marked()):
             return "end_marker"
         if self._training_job.come(told=self._outside.training_job_over_at() is not None):
             return "training_job_status"

@@ -9,6 +9,7 @@
     │   ├── KeyRefused             the key would leave the store's root, which is never followed, or may not be read
     │   └── StorageUnavailable     the store did not answer or refused; worth another try
     └── OutputError                an output could not be written
+        └── OutputTaken            another evaluator writes there
 
 What is normal while a run is going on ("not saved yet", "condition met") is a value, not an error.
 """
@@ -88,6 +89,10 @@ class StorageUnavailable(StorageError):
 
 class OutputError(EvaluatorError):
     """An output could not be written."""
+
+
+class OutputTaken(OutputError):
+    """Another evaluator writes there."""
 
 
 def nearest(name: str, known: Iterable[str], count: int = 3) -> list[str]:

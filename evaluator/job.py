@@ -14,17 +14,16 @@ from evaluator.config.job_config import JobConfig
 from evaluator.ending import Ending, Limits, StopSignal, idle_timeout
 from evaluator.engine.local import LocalEngine
 from evaluator.engine.partners import Partners
-from evaluator.errors import InputError, StorageError
+from evaluator.errors import InputError, OutputError, OutputTaken, StorageError
 from evaluator.evaluation import Evaluation
 from evaluator.finding import Finding
-from evaluator.isolation.isolated_run import IsolatedRun
 from evaluator.job_outputs import JobOutputs
 from evaluator.job_status import JobFacts, StatusMaker
 from evaluator.loop import Loop, Pace
 from evaluator.other_trials import OtherTrials
 from evaluator.outcome import exit_code
 from evaluator.outside import Outside, look_outside
-from evaluator.reasons import unmatched
+from evaluator.reasons import unmatched_notes
 from evaluator.rule_processes import isolated_runs, isolation_of
 from evaluator.sources.base import Source
 from evaluator.status import EndedBecause, JobStatus, details_internal
@@ -63,7 +62,7 @@ class Job:
         """Make what needs neither trial nor output; `stop` can be told to stop from now on.
 
         Raises:
-            InputError: the output is no local folder, or packages for what is to be watched are missing.
+            InputError: the output is on no storage that is known, or packages for it or what is watched are missing.
         """
         settings = config.settings
         self._outputs = JobOutputs(config, clock, message_file)
@@ -98,10 +97,11 @@ class Job:
 
         Raises:
             InputError: there is no trial, no saved step in it, or no other trial, where one was named.
-            OutputError: the output folder cannot be written.
+            OutputError: the output cannot be written, or another evaluator writes there.
         """
-        others = OtherTrials(open_run, self._clock)
-        source = None if self._config.settings.follow else open_run(self._config.trial)
+        others = OtherTrials(lambda path: open_run(path, self._clock), self._clock)
+        config = self._config
+        source = None if config.settings.follow else open_run(config.trial, self._clock, config.reading)
         if source is not None and not source.sightings():
             raise InputError([explain_no_step(self._config.trial, source.store)])
         others.open(self._maker.facts.other_trials)
@@ -129,6 +129,11 @@ class Job:
             return self._run(source, others)
         except StorageError as error:
             # what was found until now stands; what is left cannot be read
+            return self._fail(f"ClientError: {error}")
+        except OutputTaken:
+            raise
+        except OutputError as error:
+            # nobody learns of what is found any more
             return self._fail(f"ClientError: {error}")
         except InputError as error:
             self._fail(f"ClientError: {error}")
@@ -170,7 +175,7 @@ class Job:
 
         source = await_run(
             self._config.trial, self._clock, start_timeout=settings.start_timeout, poll=settings.poll_min,
-            stopped=stopped,
+            stopped=stopped, reading=self._config.reading,
         )  # fmt: skip
         if source is None:
             self._maker.facts.ended_because = because[0] if because else "start_timeout"
@@ -179,7 +184,10 @@ class Job:
     def _loop(self, source: Source, engine: LocalEngine, others: OtherTrials) -> EndedBecause:
         settings = self._config.settings
         waits = Waits(settings.late_grace, settings.worker_quorum)
-        self._trial = Trial(source, self._clock, waits, following=settings.follow, relist=settings.relist)
+        self._trial = Trial(
+            source, self._clock, waits, following=settings.follow, relist=settings.relist,
+            patience=idle_timeout(settings.idle_timeout, self._config.rules) if settings.follow else 0.0,
+        )  # fmt: skip
         partners = Partners(source, settings.memory_budget, others.values)
         isolation = isolation_of(self._config, source, lambda: self.stop.now)
         self._evaluation = Evaluation(
@@ -190,10 +198,8 @@ class Job:
         loop = Loop(self._trial, self._evaluation, engine, self._clock, self.stop, pace, self._tell)
         if not settings.follow:
             return loop.read_once()
-        configurations = [run.configuration for run in self._evaluation.runs]
-        limits = Limits(
-            settings.start_timeout, idle_timeout(settings.idle_timeout, configurations), settings.late_grace
-        )
+        idle = idle_timeout(settings.idle_timeout, [run.configuration for run in self._evaluation.runs])
+        limits = Limits(settings.start_timeout, idle, settings.late_grace)
         return loop.follow(Ending(self._trial, self._clock, limits, self.stop, self._outside))
 
     def _tell(self, findings: list[Finding]) -> None:
@@ -222,20 +228,10 @@ class Job:
         return status
 
     def _end(self) -> Result:
-        if self._evaluation is not None:
+        if self._evaluation is not None and self._trial is not None:
             self._outputs.reports(self._evaluation, final=True)
-            self._note_unmatched(self._evaluation)
+            self._maker.facts.notes += unmatched_notes(self._evaluation.runs, self._trial)
         return self._close(self._status())
-
-    def _note_unmatched(self, evaluation: Evaluation) -> None:
-        """A part of a selection that selects nothing is a slip of the pen that nobody would notice otherwise."""
-        if self._trial is None or not self._trial.anything_seen:
-            return
-        for run in evaluation.runs:
-            if isinstance(run, IsolatedRun):
-                continue
-            problems = unmatched(run, self._trial.names) if run.counts.evaluated else []
-            self._maker.facts.notes += [f"{run.configuration.name}: {problem}" for problem in problems]
 
     def _fail(self, details: str) -> Result:
         """End a job that cannot go on: every rule that was still running is in Error."""

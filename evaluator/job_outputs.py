@@ -1,4 +1,4 @@
-"""Holds the outputs of one job: its folder, the sinks that write to it, and what its rules leave there themselves."""
+"""Holds the outputs of one job: their place, the sinks that write there, and what its rules leave themselves."""
 
 from __future__ import annotations
 
@@ -8,19 +8,24 @@ from pathlib import Path
 from evaluator.clock import Clock
 from evaluator.config.job_config import JobConfig
 from evaluator.config.names import folder_name
-from evaluator.errors import InputError, Mistake, OutputError
+from evaluator.errors import InputError, Mistake, OutputError, OutputTaken
 from evaluator.evaluation import Evaluation
 from evaluator.finding import Finding
 from evaluator.isolation.isolated_run import IsolatedRun
-from evaluator.output_folder import PRINTED, PRINTED_BY, TRACEBACK, OutputFolder
+from evaluator.output_folder import PRINTED, PRINTED_BY, TRACEBACK, TRACEBACK_BEGINS, OutputFolder
 from evaluator.reporting import make_reports
 from evaluator.resuming import differs
 from evaluator.rule_state import RuleState
 from evaluator.sinks.base import Outputs, key_in
 from evaluator.sinks.fan_out import SinkSet, build_sinks
 from evaluator.status import JobStatus
+from evaluator.storage import open_store
 from evaluator.storage.base import Requests
-from evaluator.storage.file import FileStore
+
+PATIENCE_BETWEEN = 30.0
+"""Seconds for which an output on S3 is asked again while the job has other things to do: it is told again later."""
+PATIENCE_AT_ENDS = 300.0
+"""The same at the beginning and at the end, when there is nothing else to do."""
 
 
 class JobOutputs:
@@ -30,23 +35,22 @@ class JobOutputs:
         """Touch nothing yet.
 
         Raises:
-            InputError: the output is no local folder.
+            InputError: the output is neither a folder nor on storage that is known, or packages for that are missing.
         """
-        settings = config.settings
-        if "://" in settings.output:
-            right = "a local folder; other storage is not part of this version"
-            raise InputError([Mistake("output", f"{settings.output!r} is not a local folder", right)])
         self._config = config
         self._clock = clock
         self._message_file = message_file
         self._folders = {rule.name: "" if config.flat_output else folder_name(rule.name) for rule in config.rules}
-        self._folder = OutputFolder(Path(settings.output), self._folders.values())
-        self._store = FileStore(settings.output)
+        self._store = open_store(config.settings.output, clock)
+        self._folder = OutputFolder(self._store, clock, self._folders.values())
         self._started: SinkSet | None = None
+        self._taken = False
+        self._left: set[str] = set()
+        """The texts of rules that were told already."""
 
     @property
     def requests(self) -> Requests:
-        """How often the output folder was asked."""
+        """How often the output was asked."""
         return self._store.requests
 
     @property
@@ -61,7 +65,7 @@ class JobOutputs:
         return self._started
 
     def prepare(self) -> None:
-        """Make the folder, and keep other evaluators out.
+        """See that the output can be written, and keep other evaluators out.
 
         Raises:
             OutputError: it cannot be written, or another evaluator is at work in it.
@@ -77,7 +81,7 @@ class JobOutputs:
 
         Raises:
             InputError: the unfinished job is another one, and nobody asked to begin anew.
-            OutputError: the status cannot be written.
+            OutputError: what is there cannot be read or removed, or the status cannot be written.
         """
         config = self._config
         unfinished = self._folder.unfinished() if config.settings.follow else None
@@ -85,13 +89,14 @@ class JobOutputs:
             other = differs(unfinished, status)
             if other is not None:
                 right = "name another --output, or begin anew with --restart"
-                raise InputError([Mistake(str(self._folder.root), f"holds an unfinished job {other}", right)])
+                raise InputError([Mistake(self._folder.where, f"holds an unfinished job {other}", right)])
         else:
             self._folder.start_over()
         interval = config.settings.status_interval
         outputs = Outputs(self._store, self._clock, self._folders, interval, self._message_file, config.fail_on)
         self._started = SinkSet(build_sinks(outputs), self._clock)
         self._started.start(status)
+        self._store.wait_at_most(PATIENCE_BETWEEN)
 
     def findings(self, findings: Sequence[Finding]) -> None:
         """Write down what was found."""
@@ -103,23 +108,36 @@ class JobOutputs:
         make_reports(evaluation, self._clock, self._folders, self._sinks.report, final=final)
 
     def status(self, status: JobStatus) -> None:
-        """Write the status where that is due."""
+        """Write the status where that is due.
+
+        Raises:
+            OutputTaken: another evaluator writes there by now.
+            OutputError: it could not be written for so long that the job is over.
+        """
+        try:
+            self._folder.refresh()
+        except OutputTaken:
+            self._taken = True
+            raise
         self._sinks.status(status)
 
     def close(self, status: JobStatus) -> None:
-        """Write the final status."""
-        self._sinks.close(status)
+        """Write what is left, and the final status; nothing where the output is another evaluator's by now."""
+        if not self._taken:
+            self._store.wait_at_most(PATIENCE_AT_ENDS)
+            self._sinks.close(status)
 
     def printed(self, run: IsolatedRun) -> None:
         """Keep what the process of a rule printed."""
-        if run.output:
+        if run.output and not self._taken:
             name = run.configuration.name
             head = PRINTED_BY + name.encode("utf-8", "backslashreplace") + b":\n"
-            self._store.write(key_in(self._folders.get(name, ""), PRINTED), head + run.output)
+            self._sinks.keep(key_in(self._folders.get(name, ""), PRINTED), head + run.output, PRINTED_BY)
 
     def traceback(self, run: RuleState) -> str:
-        """Write the traceback of a rule that raised into its folder; the file's name."""
+        """Have the traceback of a rule that raised written into its folder, once; the file's name."""
         key = key_in(self._folders.get(run.configuration.name, ""), TRACEBACK)
-        if run.failure is not None and self._store.stat(key) is None:
-            self._store.write(key, run.failure.encode("utf-8", "backslashreplace"))
+        if run.failure is not None and key not in self._left:
+            self._left.add(key)
+            self._sinks.keep(key, run.failure.encode("utf-8", "backslashreplace"), TRACEBACK_BEGINS)
         return key

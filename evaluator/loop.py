@@ -73,15 +73,25 @@ class Loop:
             reason = ending.reason()
             if reason is not None:
                 if not self._stop.now and reason != "start_timeout":
-                    # whoever stops the job has no time for judging a log anew
-                    reason = self._take(self._trial.finish(again=not self._stop.requested)) or reason
+                    reason = self._finish() or reason
                 return self._end(reason)
-            if self._trial.quiet:
+            quiet = self._trial.quiet or self._trial.outages.going_on
+            # that the storage does not answer is no silence of the run
+            if self._trial.quiet and not self._trial.outages.going_on:
                 self._tell(self._evaluation.judge_idle(self._clock.now(), "idle", self._trial.counts.last))
                 if not self._evaluation.active:
                     return self._end("all_rules_ended")
-            delay = min(GROWTH * delay, self._pace.poll_max) if self._trial.quiet else self._pace.poll_min
+            delay = min(GROWTH * delay, self._pace.poll_max) if quiet else self._pace.poll_min
             self._rest(delay)
+
+    def _finish(self) -> EndedBecause | None:
+        """Take what is left, also where the storage has to be waited for, unless somebody stops the job."""
+        while True:
+            # whoever stops the job has no time for judging a log anew
+            because = self._take(self._trial.finish(again=not self._stop.requested))
+            if because is not None or self._stop.requested or not self._trial.outages.going_on:
+                return because
+            self._rest(self._pace.poll_max)
 
     def _rest(self, seconds: float) -> None:
         """Wait for the next look, and tell now and then that the job lives."""
@@ -95,7 +105,7 @@ class Loop:
     def _take(self, steps: Iterable[Step]) -> EndedBecause | None:
         """Judge these steps; why the job is over before the run is, or None."""
         for summary in self._summaries(steps):
-            if self._stop.now:
+            if self._stop.now or any(one.outage for one in summary.files):
                 return "stop_signal"
             self._tell(self._evaluation.judge(summary))
             if not self._evaluation.active:
@@ -113,15 +123,30 @@ class Loop:
         The two files of a step are uploaded in no particular order. A modification time can be anything, so it may
         shorten the wait, for a file that has been there for long, and not lengthen it.
         """
+        summary = self._answered(summary)
         if any(one.problems for one in summary.files):
             # in this order the larger one is 0 also where a time is no number
             age = max(0.0, min(self._clock.now() - one.file.modified for one in summary.files))
             until = self._clock.monotonic() + self._pace.late_grace - age
             while not (self._trial.ended or self._stop.requested or self._clock.monotonic() >= until):
                 self._clock.wait(self._pace.poll_min)
-                summary = self._engine.again(summary)
+                summary = self._answered(self._engine.again(summary))
                 if not any(one.problems for one in summary.files):
                     break
+        return summary
+
+    def _answered(self, summary: StepSummary) -> StepSummary:
+        """Wait for a storage that does not answer, for as long as that is borne and nobody stops the job."""
+        outages = self._trial.outages
+        while outage := next((one.outage for one in summary.files if one.outage), None):
+            outages.met(outage)
+            if self._stop.requested:
+                return summary
+            self._tell([])
+            self._rest(self._pace.poll_max)
+            summary = self._engine.again(summary)
+            if not any(one.outage for one in summary.files):
+                outages.over()
         return summary
 
     def _end(self, reason: EndedBecause) -> EndedBecause:
@@ -129,7 +154,7 @@ class Loop:
         if reason != "all_rules_ended":
             progress = self._evaluation.progress
             progress.ended = True
-            progress.complete = reason not in _AS_IT_STANDS or self._trial.source.ended()
+            progress.complete = reason not in _AS_IT_STANDS or self._trial.end_marked()
         findings = self._evaluation.judge_idle(self._clock.now(), "end", self._trial.counts.last)
         self._tell([*findings, *self._evaluation.finish()])
         return reason

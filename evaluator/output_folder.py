@@ -1,33 +1,28 @@
-"""The output folder on disk: made ready, kept to one evaluator, and cleared of what a former job left."""
+"""The output, a folder or a prefix of S3: kept to one evaluator, and cleared of what a former job left."""
 
 from __future__ import annotations
 
-import errno
-import fcntl
-import os
 import re
-import socket
-import tempfile
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
-from pathlib import Path
-from typing import BinaryIO
+from contextlib import contextmanager
 
 from pydantic import ValidationError
 
 from evaluator import strict_json
+from evaluator.clock import Clock
 from evaluator.config.names import folder_name
-from evaluator.errors import FormatError, KeyRefused, OutputError
+from evaluator.errors import FormatError, KeyMissing, OutputError, StorageError
 from evaluator.logs import printable
+from evaluator.output_lock import lock_of
 from evaluator.sinks.base import key_in
 from evaluator.sinks.findings import FILE_NAME as FINDINGS
 from evaluator.sinks.status_file import FILE_NAME as STATUS
 from evaluator.status import JobStatus
-from evaluator.storage.base import check_key
+from evaluator.storage.base import Store
 
-LOCK = ".lock"
 TRACEBACK = "traceback.txt"
 """What a rule raised, in its configuration's folder."""
+TRACEBACK_BEGINS = b"Traceback "
 PRINTED = "output.txt"
 """What a rule of a user's file printed, in the same place."""
 PRINTED_BY = b"Printed by the process of rule "
@@ -40,48 +35,52 @@ _OURS = re.compile(rb'\s*\{\s*"schema"\s*:')
 
 
 class OutputFolder:
-    """A local output folder, held by this process from `prepare` until `release`."""
+    """What is below the root of a store, held by this process from `prepare` until `release`."""
 
-    def __init__(self, root: Path, folders: Iterable[str] = ()) -> None:
+    def __init__(self, store: Store, clock: Clock, folders: Iterable[str] = ()) -> None:
         """Touch nothing yet.
 
         Args:
-            root: need not exist yet.
+            store: its root need not exist yet.
+            clock: tells how old a lock is.
             folders: those of the configurations, "" for the output folder itself.
         """
-        self.root = root
+        self._store = store
         self._folders = list(dict.fromkeys(folders))
-        self._lock: BinaryIO | None = None
+        self._lock = lock_of(store, clock, self._folders)
+
+    @property
+    def where(self) -> str:
+        """The output as a message shows it."""
+        return printable(self._store.uri)
 
     def prepare(self) -> None:
-        """Make the folder, see that it can be written, and keep other evaluators out.
+        """See that it can be written, and keep other evaluators out.
 
         Raises:
             OutputError: it cannot be written, or another evaluator is at work in it.
         """
-        try:
-            self.root.mkdir(parents=True, exist_ok=True)
-            for folder in [self.root, *(self.root / name for name in self._folders)]:
-                if folder.exists():
-                    # the name ends like those that listings leave out
-                    with tempfile.NamedTemporaryFile(dir=folder, prefix=".writable-", suffix=".tmp"):
-                        pass
-        except OSError as error:
-            raise self._unwritable(error) from error
-        self._take_lock()
+        self._lock.take()
+
+    def refresh(self) -> None:
+        """Show now and then that somebody is at work in it. Raises OutputTaken when that is another evaluator."""
+        self._lock.refresh()
 
     def release(self) -> None:
-        """Let other evaluators in; the lock file stays, because removing it could remove another one's lock."""
-        if self._lock is not None:
-            self._lock.close()
-            self._lock = None
+        """Let other evaluators in."""
+        self._lock.release()
 
     def former(self) -> JobStatus | None:
-        """What the last job left as its status; None when there is none that can be read."""
+        """What the last job left as its status; None when there is none that can be understood.
+
+        Raises:
+            OutputError: there may be one that cannot be read now; what it wrote must not be taken for nobody's.
+        """
         try:
-            document = strict_json.loads((self.root / STATUS).read_bytes(), STATUS)
-            return JobStatus.model_validate(document)
-        except (OSError, FormatError, ValidationError):
+            with _told():
+                data = self._store.read(STATUS)
+            return JobStatus.model_validate(strict_json.loads(data, STATUS))
+        except (KeyMissing, FormatError, ValidationError):
             # a folder without a status that we understand is a folder without a former job
             return None
 
@@ -96,113 +95,68 @@ class OutputFolder:
         Raises:
             OutputError: a file that is not ours has the name of one that will be written, or one cannot be removed.
         """
-        own = list(self._own_files())
-        for path in own:
-            if path.name in (STATUS, FINDINGS) and not _is_ours(path):
-                key = path.relative_to(self.root)
-                raise OutputError(
-                    _shown(path), "was not written by rule-evaluator", f"an output folder without a {key} of others"
-                )
-        removed = []
-        # the status last: should this be interrupted, it still names the rest
-        for path in sorted(own, key=lambda path: path.name == STATUS):
-            try:
-                path.unlink()
-            except FileNotFoundError:
-                continue
-            except OSError as error:
-                raise OutputError(_shown(path), f"cannot be removed: {error.strerror}") from error
-            removed.append(path.relative_to(self.root).as_posix())
-        for folder in {path.parent for path in own} - {self.root, self.root / CHECKPOINT}:
-            # a folder of a former configuration that still holds something is not ours alone
-            with suppress(OSError):
-                folder.rmdir()
-        checkpoint = self.root / CHECKPOINT
-        if any(key.startswith(f"{CHECKPOINT}/") for key in removed) and not any(checkpoint.iterdir()):
-            checkpoint.rmdir()
+        with _told():
+            own = list(self._own_keys())
+            for key in own:
+                if key.rpartition("/")[2] in (STATUS, FINDINGS) and not self._is_ours(key):
+                    where = printable(f"{self._store.uri.rstrip('/')}/{key}")
+                    right = f"an output folder without a {key} of others"
+                    raise OutputError(where, "was not written by rule-evaluator", right)
+            # the status last: should this be interrupted, it still names the rest
+            removed = sorted(own, key=lambda key: key == STATUS)
+            for key in removed:
+                self._store.delete(key)
+        for folder in dict.fromkeys(key.rpartition("/")[0] for key in removed):
+            # a folder that still holds something is not ours alone
+            if folder:
+                self._store.drop_empty(folder)
         return removed
 
-    def _own_files(self) -> Iterator[Path]:
+    def _own_keys(self) -> Iterator[str]:
         """The files of the former job, and those with the names of the coming job's, that are there."""
         former = self.former()
         rules = former.rules if former else []
-        folders = ["", *self._folders, *(folder_name(rule.RuleConfigurationName) for rule in rules)]
-        reports = [rule.Report for rule in rules if rule.Report and rule.Report.endswith(".html")]
-        keys = dict.fromkeys([STATUS, *(key_in(folder, FINDINGS) for folder in folders), *reports])
-        yield from (self.root / key for key in keys if self._holds(key))
-        for name, beginning in ((TRACEBACK, b"Traceback "), (PRINTED, PRINTED_BY)):
-            there = [key for folder in dict.fromkeys(folders) if self._holds(key := key_in(folder, name))]
-            # others may use the name too, and nothing of ours stands in their way
-            yield from (self.root / key for key in there if _begins(self.root / key).startswith(beginning))
-        if self._holds(f"{CHECKPOINT}/{CHECKPOINT_MARK}"):
-            names = [path.name for path in (self.root / CHECKPOINT).iterdir()]
-            # the mark last: should this be interrupted, the rest is still known as ours
-            for name in sorted(names, key=lambda name: name == CHECKPOINT_MARK):
-                if self._holds(f"{CHECKPOINT}/{name}"):
-                    yield self.root / CHECKPOINT / name
+        folders = dict.fromkeys(["", *self._folders, *(folder_name(rule.RuleConfigurationName) for rule in rules)])
+        # a status is not to be trusted with keys: it names files that are looked for in these folders only
+        pages = {rule.Report for rule in rules if rule.Report and rule.Report.endswith(".html")}
+        there = ["", *self._store.folders()]
+        for folder in (one for one in folders if one in there):
+            for name in (entry.key.rpartition("/")[2] for entry in self._store.files(folder)):
+                key = key_in(folder, name)
+                if key in (STATUS, *pages) or name == FINDINGS or self._is_text_of_ours(key, name):
+                    yield key
+        if CHECKPOINT in there:
+            keys = [entry.key for entry in self._store.files(CHECKPOINT)]
+            mark = key_in(CHECKPOINT, CHECKPOINT_MARK)
+            if mark in keys:
+                # the mark last: should this be interrupted, the rest is still known as ours
+                yield from sorted(keys, key=lambda key: key == mark)
 
-    def _holds(self, key: str) -> bool:
-        """Whether that is a file in the folder itself, reached by no link: a status is not to be trusted with paths."""
+    def _is_text_of_ours(self, key: str, name: str) -> bool:
+        """Whether a text was written for a rule; others may use the names too, and nothing of ours needs them."""
+        beginning = {TRACEBACK: TRACEBACK_BEGINS, PRINTED: PRINTED_BY}.get(name)
+        return beginning is not None and self._begins(key).startswith(beginning)
+
+    def _is_ours(self, key: str) -> bool:
+        """Whether a file begins as all of ours do; one that was cut at once is empty."""
+        start = self._begins(key)
+        return not start or _OURS.match(start) is not None
+
+    def _begins(self, key: str) -> bytes:
         try:
-            path = self.root / check_key(key)
-            reached = path.parent.resolve() == self.root.resolve() / path.parent.relative_to(self.root)
-            return reached and path.is_file() and not path.is_symlink()
-        except (KeyRefused, OSError):
-            # a name that cannot be a file is no file
-            return False
-
-    def _take_lock(self) -> None:
-        try:
-            # links are not followed: the text is written into what is opened here
-            opened = os.open(self.root / LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
-        except OSError as error:
-            raise self._unwritable(error) from error
-        lock = os.fdopen(opened, "r+b")
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            holder = _holder(lock) or "which one is not known"
-            lock.close()
-            if error.errno not in (errno.EWOULDBLOCK, errno.EACCES):
-                # a file system without locks must not keep the first evaluator out
-                return
-            what = f"another evaluator is writing to it ({holder})"
-            raise OutputError(_shown(self.root), what, "one output folder for each evaluator") from error
-        self._lock = lock
-        # a lock file of some other program serves as well, but keeps its text
-        if _holder(lock) or not os.fstat(opened).st_size:
-            lock.seek(0)
-            lock.truncate()
-            lock.write(strict_json.dumps({"pid": os.getpid(), "host": socket.gethostname()}) + b"\n")
-            lock.flush()
-
-    def _unwritable(self, error: OSError) -> OutputError:
-        reason = "is not a folder" if isinstance(error, FileExistsError | NotADirectoryError) else error.strerror
-        return OutputError(
-            _shown(self.root), f"cannot be written: {reason}", f"a folder that user {os.getuid()} can write to"
-        )
+            return self._store.read_range(key, 0, 100)
+        except KeyMissing:  # gone since it was listed
+            return b""
 
 
-def _holder(lock: BinaryIO) -> str:
-    """Who took the lock last, as the lock file says; empty when it says nothing of the kind."""
-    lock.seek(0)
+@contextmanager
+def _told() -> Iterator[None]:
+    """What a store cannot do is an output that does not work; that something is missing is no such thing."""
     try:
-        written = strict_json.loads(lock.read(1000), LOCK)
-        return printable(f"pid {written['pid']} on {written['host']}")
-    except (FormatError, LookupError, TypeError):
-        return ""
-
-
-def _is_ours(path: Path) -> bool:
-    """Whether a file begins as all of ours do; one that was cut at once is empty."""
-    start = _begins(path)
-    return not start or _OURS.match(start) is not None
-
-
-def _begins(path: Path) -> bytes:
-    with path.open("rb") as file:
-        return file.read(100)
-
-
-def _shown(path: Path) -> str:
-    return printable(str(path))
+        yield
+    except KeyMissing:
+        raise
+    except StorageError as error:
+        mistake = error.mistake
+        right = mistake.would_be_right or "an output folder that can be read and written"
+        raise OutputError(mistake.where, mistake.what, right) from error

@@ -125,6 +125,9 @@ class RuleRun(RuleState):
             return "step" not in rule.at or any(isinstance(binding.need, Progress) for binding in self.bindings)
         if moment.step < loop.start_step or (loop.end_step is not None and moment.step >= loop.end_step):
             return False
+        if not self._triggers and moment.step == self._asked_at:
+            # values of two modes make two rows of a step, which is one step for who looks at no row
+            return False
         if not all(any(one in moment.updated for one in series) for series in self._triggers):
             return False
         if rule.every is not None and self._last_check is not None:

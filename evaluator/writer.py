@@ -1,8 +1,12 @@
 """For training scripts: writes named arrays as a trial folder, which this program and smdebug can read.
 
-    with TrialWriter("/opt/ml/output/tensors", collections={"losses": ["loss"]}) as writer:
+    with TrialWriter("/opt/ml/output/tensors", collections={"losses": ["loss"]}, keep_steps=1000) as writer:
         for step in range(100):
             writer.save(step, {"loss": np.float32(0.5)}, mode=Mode.TRAIN)
+            if writer.should_stop:
+                break
+
+This one raises what goes wrong; in training scripts use `evaluator.safe_writer.SafeWriter`, which never does.
 
 Source:
     saved format of smdebug 1.0.34, sections 1, 3 and 9 (what is published in which order).
@@ -12,10 +16,10 @@ from __future__ import annotations
 
 import operator
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -28,6 +32,9 @@ from evaluator.formats.key_names import END_MARKER, collections_key, event_key, 
 from evaluator.formats.reduction_names import reduction_name
 from evaluator.formats.tfrecord import frame
 from evaluator.modes import Mode
+from evaluator.saving.budget import Budget
+from evaluator.saving.files import publish, remove
+from evaluator.saving.stop_file import StopFile
 
 CollectionSpec = Iterable[str] | Mapping[str, Iterable[str]]
 """The names of a collection's tensors, or an object with `tensor_names` and `include_regex`."""
@@ -43,15 +50,30 @@ class TrialWriter:
         worker: str = "worker_0",
         num_workers: int = 1,
         collections: Mapping[str, CollectionSpec] | None = None,
+        keep_steps: int | None = None,
+        keep_bytes: int | None = None,
         clock: Clock | None = None,
     ) -> None:
-        """Nothing is written yet; each of the `num_workers` workers has a writer and a name of its own."""
+        """Nothing is written yet; each of the `num_workers` workers has a writer and a name of its own.
+
+        Args:
+            folder: the trial's, made when it is not there.
+            worker: the name of this process among those that save.
+            num_workers: how many processes save into this folder.
+            collections: name -> its tensors.
+            keep_steps: so many of the last saved steps stay in the folder; all by default.
+            keep_bytes: so many bytes of the last saved steps stay there, of all workers together; all by default.
+            clock: the time that is written; the machine's by default.
+        """
         self._clock = SystemClock() if clock is None else clock
         self._folder = Path(folder)
         self._worker = worker
         self._num_workers = num_workers
         self._collections = {name: _collection(name, spec) for name, spec in (collections or {}).items()}
         self._announced = False
+        share = None if keep_bytes is None else max(1, operator.index(keep_bytes) // max(1, num_workers))
+        self._budget = Budget(self._folder, worker, keep_steps=keep_steps, keep_bytes=share)
+        self._stop = StopFile(self._folder, self._clock)
 
     def __enter__(self) -> Self:
         """The writer itself."""
@@ -87,6 +109,8 @@ class TrialWriter:
 
         Raises:
             FormatError: something cannot be written in this format; then nothing was written.
+            OutputError: the step is larger than `keep_bytes`; then nothing was written.
+            OSError: the folder cannot be written to; then the step is not there.
         """
         step = operator.index(step)
         if step < 0:
@@ -99,25 +123,58 @@ class TrialWriter:
             return
         within = step if mode_step is None else operator.index(mode_step)
         now = self._clock.now() if wall_time is None else wall_time
-        records = [
-            frame(encode_event(name, value, step=step, mode=mode, mode_step=within, wall_time=now))
-            for name, value in named
+        framed = [
+            (name, frame(payload))
+            for name, payload in self._encoded(named, step=step, mode=mode, mode_step=within, wall_time=now)
         ]
+        names, records = tuple(name for name, _ in framed), [record for _, record in framed]
+        if not records and not entries:
+            return
         lengths = np.array([len(record) for record in records], dtype=np.int64)
         starts = np.cumsum(lengths) - lengths
         key = event_key(step, self._worker) if records else None
-        names = tuple(name for name, _ in named)
         index = encode_index(IndexFile(mode, within, key, names, starts, lengths, entries))
+        self._budget.make_room(step, sum(map(len, records)) + len(index))
         if not self._announced:
             self.write_collections()
         # A reader takes the index file as the sign that the event file is there.
         if key is not None:
-            _publish(self._folder, key, b"".join(records))
-        _publish(self._folder, index_key(step, self._worker), index)
+            publish(self._folder, key, *records)
+        try:
+            publish(self._folder, index_key(step, self._worker), index)
+        except OSError:
+            # no reader would find it, but the disk would hold it
+            if key is not None:
+                remove(self._folder, key)
+            raise
+        self._stop.found(now=True)
+
+    @property
+    def should_stop(self) -> bool:
+        """Whether a file named STOP lies in the folder: looked at with each step that is saved, and once a second."""
+        return self._stop.found()
+
+    def collect(self, collections: Mapping[str, CollectionSpec]) -> None:
+        """Add tensors to collections; the collections file is written anew, if that makes a difference, when a step is.
+
+        Raises:
+            FormatError: a collection is not as it should be.
+        """
+        for name, spec in collections.items():
+            known = self._collections.get(name, SavedCollection(name))
+            more = _collection(name, spec)
+            both = SavedCollection(
+                name,
+                tuple(dict.fromkeys([*known.include_regex, *more.include_regex])),
+                tuple(dict.fromkeys([*known.tensor_names, *more.tensor_names])),
+            )
+            if both != known or name not in self._collections:
+                self._collections[name] = both
+                self._announced = False
 
     def write_collections(self) -> None:
         """Write the collections file; `save` does so before its first step, and `close` if it never did."""
-        _publish(self._folder, collections_key(self._worker), encode_collections(self._collections, self._num_workers))
+        publish(self._folder, collections_key(self._worker), encode_collections(self._collections, self._num_workers))
         self._announced = True
 
     def close(self, *, end: bool = True) -> None:
@@ -131,19 +188,15 @@ class TrialWriter:
         if end:
             write_end_marker(self._folder)
 
+    def _encoded(self, named: Iterable[tuple[str, object]], **of_the_step: Any) -> Iterator[tuple[str, bytes]]:
+        """Each value as an event, under its name."""
+        for name, value in named:
+            yield name, encode_event(name, value, **of_the_step)
+
 
 def write_end_marker(folder: str | os.PathLike[str]) -> None:
     """Tell readers that no worker of this run will save anything more."""
-    _publish(Path(folder), END_MARKER, b"")
-
-
-def _publish(folder: Path, key: str, data: bytes) -> None:
-    """Write a file so that nobody sees a part of it."""
-    path = folder / key
-    path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(f"{path.name}.tmp")
-    unfinished.write_bytes(data)
-    unfinished.replace(path)
+    publish(Path(folder), END_MARKER, b"")
 
 
 def _collection(name: str, spec: CollectionSpec) -> SavedCollection:

@@ -14,10 +14,20 @@ PACKAGES = ("evaluator", "builtin_rules")
 LAYERS: tuple[set[str], ...] = (
     # Parts (a module or a package of evaluator, or the other package), lowest layer first.
     # A part imports parts of lower layers only, never its neighbours.
-    {"errors", "first_process"},
-    {"clock", "modes", "isolation.environment", "storage._environment", "user_rules.environment"},
+    {"errors", "first_process", "names_of_parameters"},
+    {
+        "clock",
+        "modes",
+        "isolation.environment",
+        "saving.environment",
+        "storage._environment",
+        "user_rules.environment",
+    },
     {"scalar_names", "strict_json", "formats", "storage", "segments"},
-    {"logs", "reductions", "sources", "writer"},
+    {"logs", "reductions", "sources", "saving"},
+    {"writer"},
+    {"safe_writer"},
+    {"hooks"},
     {"needs"},
     {"window"},
     {"series", "progress", "rule", "trial"},
@@ -25,7 +35,7 @@ LAYERS: tuple[set[str], ...] = (
     {"registry", "engine", "status", "story", "user_rules", "judged_trial"},
     {"resuming", "passes"},
     {"outcome", "config", "other_trials"},
-    {"sinks", "table", "recording", "sagemaker", "explaining"},
+    {"sinks", "output_lock", "table", "recording", "sagemaker", "explaining"},
     {"output_folder", "rule_state"},
     {"rule_run", "isolation"},
     {"evaluation", "reasons", "outside"},
@@ -48,10 +58,14 @@ MAY_READ_ENVIRONMENT = {
     "__main__",
     "user_rules.environment",
     "isolation.environment",
+    "saving.environment",
     "storage._environment",
 }
 
-NEVER_AT_IMPORT = ("google.protobuf", "torch", "tensorflow", "mxnet", "xgboost", "boto3", "botocore", "s3fs")
+NEVER_AT_IMPORT = (
+    *("google.protobuf", "torch", "tensorflow", "mxnet", "xgboost", "keras", "transformers", "lightning"),
+    *("pytorch_lightning", "boto3", "botocore", "s3fs"),
+)
 """Heavy, or optional: a function that needs one imports it itself."""
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,14 @@ import pytest
 from evaluator import strict_json
 from evaluator.errors import OutputError
 from evaluator.output_folder import CHECKPOINT_MARK, OutputFolder
+from evaluator.storage.file import FileStore
+from evaluator.testing import FakeClock
 from tests.sinks.made import make_finding, make_rule, make_status
+
+
+def folder_at(root: Path | str, folders: Sequence[str] = ()) -> OutputFolder:
+    """An output in a folder."""
+    return OutputFolder(FileStore(root), FakeClock(), folders)
 
 
 @pytest.fixture
@@ -38,7 +46,7 @@ def files(root: Path) -> list[str]:
 
 class TestPrepare:
     def test_it_makes_the_folder_and_leaves_nothing_but_the_lock(self, root):
-        folder = OutputFolder(root / "deep" / "er")
+        folder = folder_at(root / "deep" / "er")
         folder.prepare()
         folder.release()
 
@@ -48,41 +56,41 @@ class TestPrepare:
         root.write_text("a file")
 
         with pytest.raises(OutputError, match=r"rule-output: cannot be written: is not a folder; a folder that user"):
-            OutputFolder(root).prepare()
+            folder_at(root).prepare()
 
     @pytest.mark.skipif(os.getuid() == 0, reason="root may write everywhere")
     def test_a_folder_that_may_not_be_written_is_named(self, root):
         root.mkdir(mode=0o500)
 
         with pytest.raises(OutputError, match="cannot be written: Permission denied"):
-            OutputFolder(root).prepare()
+            folder_at(root).prepare()
 
     def test_a_configuration_s_folder_that_is_a_file_is_named(self, root):
         root.mkdir()
         (root / "AllZero").write_text("a file")
 
         with pytest.raises(OutputError, match="is not a folder"):
-            OutputFolder(root, ["AllZero"]).prepare()
+            folder_at(root, ["AllZero"]).prepare()
 
     def test_control_characters_of_a_path_are_escaped(self, tmp_path):
         (tmp_path / "a\x1b[2J").write_text("a file")
 
         with pytest.raises(OutputError) as raised:
-            OutputFolder(tmp_path / "a\x1b[2J").prepare()
+            folder_at(tmp_path / "a\x1b[2J").prepare()
         assert r"a\x1b[2J" in str(raised.value)
 
 
 class TestLock:
     def test_a_second_evaluator_is_kept_out_and_told_by_whom(self, root):
-        first = OutputFolder(root)
+        first = folder_at(root)
         first.prepare()
 
         with pytest.raises(OutputError, match=rf"another evaluator is writing to it \(pid {os.getpid()} on "):
-            OutputFolder(root).prepare()
+            folder_at(root).prepare()
         first.release()
 
     def test_after_its_release_another_one_may_come(self, root):
-        first, second = OutputFolder(root), OutputFolder(root)
+        first, second = folder_at(root), folder_at(root)
         first.prepare()
         first.release()
         second.prepare()
@@ -90,11 +98,11 @@ class TestLock:
 
     def test_a_crash_frees_it(self, root):
         code = (
-            "import os, sys; from pathlib import Path; from evaluator.output_folder import OutputFolder\n"
-            "OutputFolder(Path(sys.argv[1])).prepare(); os._exit(9)"
+            "import os, sys; from tests.test_output_folder import folder_at\n"
+            "folder_at(sys.argv[1]).prepare(); os._exit(9)"
         )
         crashed = subprocess.run([sys.executable, "-c", code, str(root)], check=False, cwd=Path(__file__).parents[1])
-        folder = OutputFolder(root)
+        folder = folder_at(root)
         folder.prepare()
         folder.release()
 
@@ -106,13 +114,13 @@ class TestLock:
         (root / ".lock").symlink_to(tmp_path / "precious")
 
         with pytest.raises(OutputError, match="cannot be written"):
-            OutputFolder(root).prepare()
+            folder_at(root).prepare()
         assert (tmp_path / "precious").read_text() == "text"
 
     def test_a_lock_file_of_some_other_program_keeps_its_text(self, root):
         root.mkdir()
         (root / ".lock").write_text("theirs")
-        folder = OutputFolder(root)
+        folder = folder_at(root)
         folder.prepare()
         folder.release()
 
@@ -121,11 +129,11 @@ class TestLock:
 
 class TestFormer:
     def test_a_new_folder_has_no_former_job(self, root):
-        assert OutputFolder(root).unfinished() is None
+        assert folder_at(root).unfinished() is None
 
     def test_a_job_without_an_end_is_unfinished(self, root):
         write_status(root, make_rule("AllZero"))
-        unfinished = OutputFolder(root).unfinished()
+        unfinished = folder_at(root).unfinished()
 
         assert unfinished is not None
         assert [rule.Rule for rule in unfinished.rules] == ["AllZero"]
@@ -133,14 +141,14 @@ class TestFormer:
     def test_a_job_with_an_end_is_finished(self, root):
         write_status(root, ended_at="2026-01-01T00:00:00.000Z")
 
-        assert (OutputFolder(root).unfinished(), OutputFolder(root).former() is None) == (None, False)
+        assert (folder_at(root).unfinished(), folder_at(root).former() is None) == (None, False)
 
     @pytest.mark.parametrize("data", [b"", b'{"schema": 1, "job"', b"[]", b'{"schema": 2}', b"\xff"])
     def test_a_status_that_cannot_be_understood_is_no_former_job(self, root, data):
         root.mkdir()
         (root / "status.json").write_bytes(data)
 
-        assert OutputFolder(root).former() is None
+        assert folder_at(root).former() is None
 
 
 class TestStartOver:
@@ -155,7 +163,7 @@ class TestStartOver:
         (root / "checkpoint").mkdir()
         (root / "checkpoint" / CHECKPOINT_MARK).write_text("{}")
         (root / "checkpoint" / "state.npz").write_text("")
-        OutputFolder(root, ["AllZero"]).start_over()
+        folder_at(root, ["AllZero"]).start_over()
 
         assert files(root) == []
         assert not (root / "checkpoint").exists()
@@ -174,7 +182,7 @@ class TestStartOver:
         ]:
             (root / key).parent.mkdir(exist_ok=True)
             (root / key).write_text("mine")
-        removed = OutputFolder(root, ["AllZero"]).start_over()
+        removed = folder_at(root, ["AllZero"]).start_over()
 
         assert sorted(removed) == ["AllZero/findings.jsonl", "status.json"]
         assert files(root) == [
@@ -183,7 +191,7 @@ class TestStartOver:
         ]
 
     def test_a_new_folder_has_nothing_to_remove(self, root):
-        assert OutputFolder(root, ["AllZero"]).start_over() == []
+        assert folder_at(root, ["AllZero"]).start_over() == []
 
     @pytest.mark.parametrize("key", ["status.json", "AllZero/findings.jsonl"])
     def test_a_file_of_somebody_else_is_neither_removed_nor_written_over(self, root, key):
@@ -191,7 +199,7 @@ class TestStartOver:
         (root / key).write_text("theirs")
 
         with pytest.raises(OutputError, match="was not written by rule-evaluator; an output folder without"):
-            OutputFolder(root, ["AllZero"]).start_over()
+            folder_at(root, ["AllZero"]).start_over()
         assert (root / key).read_text() == "theirs"
 
     @pytest.mark.parametrize("data", ["", '{\n  "schema": 1,\n  "tri'])
@@ -199,7 +207,7 @@ class TestStartOver:
         root.mkdir()
         (root / "status.json").write_text(data)
 
-        assert OutputFolder(root).start_over() == ["status.json"]
+        assert folder_at(root).start_over() == ["status.json"]
 
     @pytest.mark.parametrize(
         "report",
@@ -209,7 +217,7 @@ class TestStartOver:
         (tmp_path / "precious.html").write_text("text")
         write_status(root, make_rule("AllZero", Report=report.format(outside=tmp_path)))
         (root / "link").symlink_to(tmp_path)
-        OutputFolder(root).start_over()
+        folder_at(root).start_over()
 
         assert (tmp_path / "precious.html").read_text() == "text"
 
@@ -219,5 +227,5 @@ class TestStartOver:
         (root / "AllZero").symlink_to(tmp_path / "elsewhere")
         (root / "findings.jsonl").symlink_to(tmp_path / "elsewhere" / "findings.jsonl")
 
-        assert OutputFolder(root, ["AllZero", ""]).start_over() == []
+        assert folder_at(root, ["AllZero", ""]).start_over() == []
         assert (tmp_path / "elsewhere" / "findings.jsonl").exists()

@@ -196,6 +196,14 @@ OtherTrialOption = Annotated[
         rich_help_panel=RULES,
     ),
 ]
+SourceOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="The format of the trial, where its content does not tell: smdebug, tensorboard, trainer_state, csv, "
+        "json_lines.",
+    ),
+]
 SetOption = Annotated[
     list[str] | None,
     typer.Option(

@@ -17,6 +17,7 @@ from evaluator.commands.base import (
     RuleOption,
     Session,
     SetOption,
+    SourceOption,
     count,
     names,
     session_of,
@@ -43,6 +44,7 @@ def check(
     config: ConfigOption = None,
     other_trial: OtherTrialOption = None,
     settings: SetOption = None,
+    source: SourceOption = None,
     as_json: JsonOption = False,
 ) -> int:
     """Say what each rule would see of a trial, how many points there are, and what is missing; evaluates nothing.
@@ -58,6 +60,7 @@ def check(
         config=config,
         other_trials=other_trial or (),
         set=settings or (),
+        own={"source": source},
     )
     job = load(arguments, session.environment)
     seen = look(job, session.clock)

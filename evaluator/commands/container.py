@@ -25,8 +25,10 @@ from evaluator.sagemaker.processing_job import ContainerReading, read_container
 from evaluator.sinks.message_file import write_message
 from evaluator.sinks.status_file import FILE_NAME
 from evaluator.status import Job, JobStatus, Program, RuleStatus
-from evaluator.storage.file import FileStore
+from evaluator.storage import open_store
 
+SECONDS_TO_REPORT = 30.0
+"""For which an output on S3 is asked again when all that is left to do is to say what is wrong."""
 log = structlog.get_logger(__name__)
 
 
@@ -71,17 +73,21 @@ def _report(session: Session, reading: ContainerReading, mistakes: Sequence[Mist
         write_message(reading.message_file, client_error_text(mistakes))
     except OutputError as error:
         log.warning("message_not_written", error=str(error))
-    if "://" in reading.output:
+    try:
+        store = open_store(reading.output, session.clock)
+    except InputError:
         # that is among the mistakes
         return
-    folder = OutputFolder(Path(reading.output), [""])
+    # on S3 the mistake may be that nobody answers, which was waited for already
+    store.wait_at_most(SECONDS_TO_REPORT)
+    folder = OutputFolder(store, session.clock, [""])
     try:
         folder.prepare()
         # the status of a job that somebody may want to resume is not ours to replace
         if folder.unfinished() is None:
             folder.start_over()
             document = strict_json.dumps(_status(session, reading, mistakes).document(), pretty=True)
-            FileStore(reading.output).write(FILE_NAME, document + b"\n")
+            store.write(FILE_NAME, document + b"\n")
     except (OutputError, StorageError) as error:
         log.warning("status_not_written", error=str(error))
     finally:

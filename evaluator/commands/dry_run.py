@@ -45,7 +45,7 @@ def look(config: JobConfig, clock: Clock) -> Look:
     Raises:
         InputError: there is no trial, or no other trial, where one was named.
     """
-    source = open_run(config.trial)
+    source = open_run(config.trial, clock, config.reading)
     others = OtherTrials(open_run, clock)
     others.open(sorted({path for rule in config.rules for path in rule.other_trials}))
     trial = Trial(source, clock, Waits(0, 0), following=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated
 
@@ -20,6 +21,7 @@ from evaluator.commands.base import (
     RuleOption,
     Session,
     SetOption,
+    SourceOption,
     session_of,
 )
 from evaluator.commands.live import Live, configure_logs
@@ -27,7 +29,7 @@ from evaluator.commands.signals import Signals
 from evaluator.config.job_config import JobConfig
 from evaluator.config.load import Arguments, load
 from evaluator.errors import InputError, Mistake
-from evaluator.job import Job, Result
+from evaluator.job import Job, Result, Watch
 from evaluator.table import print_verdicts
 
 
@@ -42,10 +44,13 @@ def run(
     config: ConfigOption = None,
     other_trial: OtherTrialOption = None,
     settings: SetOption = None,
+    source: SourceOption = None,
     output: Annotated[
         str | None,
         typer.Option(
-            metavar="DIR", help="Where status and findings go (default: rule-output).", rich_help_panel=OUTPUT
+            metavar="DIR|s3://...",
+            help="Where status and findings go, a folder or s3://BUCKET/PREFIX (default: rule-output).",
+            rich_help_panel=OUTPUT,
         ),
     ] = None,
     label: Annotated[
@@ -137,6 +142,7 @@ def run(
         after_end=after_end,
         fail_on=fail_on,
         exit_zero=exit_zero,
+        own={"source": source},
     )
     with Signals() as signals:
         job_config = load(arguments, session.environment)
@@ -161,13 +167,28 @@ def run_job(
     message_file: Path | None = None,
     restart: bool = False,
     arn: str | None = None,
+    watch: Watch | None = None,
+    on_signal: Callable[[], None] | None = None,
 ) -> Result:
-    """Run a job that shows how it goes on and that stops at a signal; `show` is told what it came to."""
+    """Run a job that shows how it goes on and that stops at a signal.
+
+    Args:
+        session: where it speaks.
+        config: the job.
+        signals: that may stop it.
+        show: told what it came to.
+        message_file: of a container.
+        restart: whether to begin anew over the output of an unfinished job.
+        arn: of the processing job.
+        watch: told how it goes on, instead of a live line.
+        on_signal: called at a signal, instead of stopping the job.
+    """
     configure_logs(session, config.settings, config.origins["log_level"])
-    with Live(session, config) as live:
-        job = Job(config, session.clock, message_file=message_file, watch=live.tell, restart=restart, arn=arn)
+    with nullcontext() if watch is not None else Live(session, config) as live:
+        told = live.tell if live is not None else watch
+        job = Job(config, session.clock, message_file=message_file, watch=told, restart=restart, arn=arn)
         session.output = Path(config.settings.output)
-        signals.call(job.stop.request)
+        signals.call(on_signal or job.stop.request)
         result = job.run()
     if show is not None:
         # before the process stays on: what it came to is known

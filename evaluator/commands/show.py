@@ -12,14 +12,14 @@ from rich.table import Table
 from rich.text import Text
 
 from evaluator import strict_json
-from evaluator.commands.base import Command, JsonOption, Session, count, names, session_of, shown
+from evaluator.commands.base import Command, JsonOption, Session, SourceOption, count, names, session_of, shown
 from evaluator.commands.contents import Contents, Numbers, TensorContents, kinds_of
 from evaluator.errors import InputError, Mistake, did_you_mean, nearest
 from evaluator.needs import Selection
 from evaluator.outcome import NOTHING_FOUND
 from evaluator.reductions import REDUCTIONS
 from evaluator.trial.completeness import Waits
-from evaluator.trial.opening import open_run
+from evaluator.trial.opening import Reading, open_run
 from evaluator.trial.trial import Trial
 
 MOST_SHAPES = 3
@@ -41,6 +41,7 @@ def show(
             help="The number that is made of each saved tensor, abs_mean if none is given; may be given several times.",
         ),
     ] = None,
+    source: SourceOption = None,
     as_json: JsonOption = False,
 ) -> int:
     """Show what a trial holds: steps, workers, collections, and every tensor with its size over the steps.
@@ -50,9 +51,9 @@ def show(
     session = session_of(context)
     reductions = list(dict.fromkeys(by or ["abs_mean"]))
     _check(tensor, reductions)
-    source = open_run(trial)
-    reader = Trial(source, session.clock, Waits(0, 0), following=False)
-    contents = Contents(source, reader, Selection(regexes=(tensor,) if tensor else ()), reductions)
+    run = open_run(trial, session.clock, Reading(source))
+    reader = Trial(run, session.clock, Waits(0, 0), following=False)
+    contents = Contents(run, reader, Selection(regexes=(tensor,) if tensor else ()), reductions)
     if session.err.is_terminal:
         with session.err.status("reading", spinner="line") as line:
             contents.read(lambda step, steps: line.update(f"reading step {step} ({count(steps, 'step')})"))
@@ -63,7 +64,7 @@ def show(
         right = f"nearest names: {', '.join(close)}" if close else f"saved are {names(list(reader.names.order), 5)}"
         raise InputError([Mistake("--tensor", f"{tensor!r} is found in no tensor's name", right)])
     if as_json:
-        session.print_json(_document(trial, source.name, contents))
+        session.print_json(_document(trial, run.name, contents))
     else:
         _print(session, trial, contents)
     return NOTHING_FOUND

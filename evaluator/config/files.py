@@ -8,11 +8,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from urllib.parse import unquote, urlsplit
 
+from evaluator.config.naming import read_naming
 from evaluator.config.parsing import parse_content, parse_file
 from evaluator.config.request import RuleFile, RuleRequest
 from evaluator.config.rule_files import beside, file_rule_name, parse_file_location
 from evaluator.config.sagemaker_shape import request_of
 from evaluator.errors import EvaluatorError, Mistake, did_you_mean
+from evaluator.scalar_names import Naming
 from evaluator.storage._single import read_uri
 
 _MISSPELLED = "DebugRulesConfigurations"
@@ -52,6 +54,7 @@ class FileContent:
     requests: list[RuleRequest] = field(default_factory=list)
     settings: dict[str, object] = field(default_factory=dict)
     labels: dict[str, str] = field(default_factory=dict)
+    naming: Naming | None = None
     notes: list[str] = field(default_factory=list)
     mistakes: list[Mistake] = field(default_factory=list)
 
@@ -104,6 +107,9 @@ def _read_document(document: Mapping[str, object], where: str, content: FileCont
             _each(value, place, content, _READERS[key])
         elif key == "settings":
             content.settings.update(_table(value, place, content))
+        elif key == "names":
+            content.naming, wrong = read_naming(_table(value, place, content), place)
+            content.mistakes += wrong
         elif key == "labels":
             _read_labels(_table(value, place, content), place, content)
         elif key == _MISSPELLED:
@@ -113,7 +119,7 @@ def _read_document(document: Mapping[str, object], where: str, content: FileCont
             content.notes.append(f"{where}: {key!r} is for the training job and is not used here")
         else:
             content.mistakes.append(
-                Mistake(where, f"{key!r} is not known", did_you_mean(key, [*_READERS, "settings", "labels"]))
+                Mistake(where, f"{key!r} is not known", did_you_mean(key, [*_READERS, "settings", "labels", "names"]))
             )
 
 

@@ -16,6 +16,8 @@ from evaluator.config.wire import convert
 from evaluator.errors import Mistake
 from evaluator.registry import BUILTIN_ONLY, find_rule, known_rules, pack_notes
 from evaluator.rule import SEVERITIES, Rule, Severity
+from evaluator.scalar_names import Naming
+from evaluator.trial.opening import Reading
 
 FailOn = Severity | Literal["never"]
 OnSigterm = Literal["drain", "stop"]
@@ -37,6 +39,7 @@ class JobConfig:
         until_pid: the process whose end is the end of training.
         rule_stop: the file by which rules are told to stop.
         region: where SageMaker is, as far as the environment says it in a way that boto3 does not read.
+        naming: what the names in a log mean.
         flat_output: findings lie directly in the output folder, because the environment named exactly one rule.
     """
 
@@ -53,6 +56,12 @@ class JobConfig:
     rule_stop: RuleStop | None = None
     region: str | None = None
     flat_output: bool = False
+    naming: Naming | None = None
+
+    @property
+    def reading(self) -> Reading:
+        """How the trial is to be read."""
+        return Reading(self.settings.source, self.naming)
 
 
 def configure_rules(

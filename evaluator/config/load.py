@@ -85,6 +85,7 @@ def load(arguments: Arguments, environment: Mapping[str, str], rules: Mapping[st
         origins=origins,
         rules=tuple(configured),
         labels=content.labels | labels,
+        naming=content.naming,
         notes=(*content.notes, *rule_notes, *notes, *stop_notes),
         fail_on=fail_on,
         on_sigterm=on_sigterm,

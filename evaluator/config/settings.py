@@ -43,7 +43,15 @@ class Settings(BaseModel):
         default=(), description="Paths of trials that rules compare with, comma-separated."
     )
     output: str = Field(
-        default="rule-output", min_length=1, description="Folder that status and findings are written to."
+        default="rule-output",
+        min_length=1,
+        description="Folder, or s3://BUCKET/PREFIX, that status and findings are written to.",
+    )
+    source: str | None = Field(
+        default=None,
+        min_length=1,
+        description="Format of the trial, where its content does not tell: smdebug, tensorboard, trainer_state, csv or "
+        "json_lines.",
     )
     follow: bool = Field(default=False, description="Wait for further steps until the end of training is seen.")
     training_job_name: str | None = Field(

@@ -95,7 +95,8 @@ def plain(value: object) -> object:
         return sorted((plain(item) for item in value), key=str)
     if isinstance(value, list | tuple):
         return [plain(item) for item in value]
-    return value
+    # a default of a user's own constructor may be anything
+    return value if isinstance(value, str | int | float | dict | None) else repr(value)
 
 
 def _convert_to(arm: Any, value: object) -> object | None:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evaluator.engine.kept import Kept, OnDemand
+from evaluator.errors import StorageUnavailable
 from evaluator.needs import Measure, Tensor
 from evaluator.plan import FilePlan, Group
 from evaluator.segments import Array, Floats, Segments
@@ -52,6 +53,8 @@ class FileSummary:
     wall_time: float | None = None
     empty: dict[int, Array] = field(default_factory=dict)
     """Tensors without elements, kept where everything is."""
+    outage: StorageUnavailable | None = None
+    """The storage did not answer, so that nothing is known of the file."""
 
 
 @dataclass(slots=True)
@@ -166,6 +169,9 @@ def summarise(
             try:
                 # handed on at once, so that nothing of it is left when the next piece is read
                 work.take(source.read(file, reads))
+            except StorageUnavailable as error:
+                summary.outage = error
+                return summary
             except MemoryError:
                 for positions in reads:
                     summary.problems.update(dict.fromkeys(positions.tolist(), NO_ROOM))

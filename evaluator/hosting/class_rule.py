@@ -32,6 +32,9 @@ from evaluator.window import Decided, Met, NotYet, ProgressView, Verdict
 NOT_PARAMETERS = frozenset({"self", "base_trial", "other_trials", "action_str"})
 """Arguments of a constructor that are no parameters of the rule."""
 
+MOST_TEXT = 2000
+"""Characters of what an exception says that are told."""
+
 MESSAGE = "the rule's condition was met"
 
 Trials = Callable[[], tuple[Trial, Sequence[Trial]]]
@@ -44,12 +47,6 @@ class ClassParameters(RuleParameters):
     model_config = ConfigDict(extra="forbid", frozen=True, str_strip_whitespace=False)
 
 
-class OpenParameters(ClassParameters):
-    """The same where the constructor takes whatever comes."""
-
-    model_config = ConfigDict(extra="allow", frozen=True)
-
-
 class Instance:
     """The object of the class, made when the first step is there: constructors look at what was saved."""
 
@@ -59,9 +56,11 @@ class Instance:
         self._trials = trials
         self._made: Any = None
         self._base: Trial | None = None
+        self._verdict: Verdict = None
 
     def forget(self) -> None:
         """All steps come anew, for a fresh object."""
+        self._judged_at = -1
         self._made = None
 
     def judge(self, progress: ProgressView, parameters: RuleParameters) -> Verdict:
@@ -73,7 +72,7 @@ class Instance:
             self._made.invoke(step)
         except RuleEvaluationConditionMet as error:
             nothing = np.zeros(0)
-            return Met(nothing.astype(np.int64), nothing, message=MESSAGE, details={"text": str(error)})
+            return Met(nothing.astype(np.int64), nothing, message=MESSAGE, details={"text": str(error)[:MOST_TEXT]})
         except NoMoreData as error:
             return Decided(str(error))
         except TensorUnreadable as error:
@@ -111,9 +110,7 @@ def as_rule(one: type, trials: Trials) -> tuple[Rule, Instance]:
         for name, argument in takes.items()
         if name not in NOT_PARAMETERS and argument.kind in _NAMED
     }
-    model = create_model(
-        f"{one.__name__}Parameters", __base__=OpenParameters if _takes_all(takes) else ClassParameters, **fields
-    )
+    model = create_model(f"{one.__name__}Parameters", __base__=ClassParameters, **fields)
     rule = Rule(
         name=one.__name__,
         severity="error",
@@ -139,7 +136,12 @@ def arguments(one: type) -> dict[str, inspect.Parameter]:
 
 def wire(value: object) -> str:
     """A parameter as SageMaker hands it to a rule: a string."""
-    return value if isinstance(value, str) else json.dumps(value, default=str)
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list | tuple):
+        # as lists are written in SageMaker's strings, and as `parse_list_from_str` reads them
+        return ",".join(map(wire, value))
+    return json.dumps(value, default=str)
 
 
 def _takes_all(takes: dict[str, inspect.Parameter]) -> bool:

@@ -149,7 +149,9 @@ class Host:
     def _read(self, file: StepFile, positions: Positions) -> Values:
         """Ask the job for values that it did not send."""
         place = {"key": file.key, "step": file.step, "worker": file.worker, "mode": file.mode.name}
-        self._channel.send({"read": {**place, "positions": np.asarray(positions).tolist()}})
+        names, kinds = file.layout.names, file.layout.kinds
+        entries = [[at, names[at], kinds[at]] for at in np.unique(positions).tolist()]
+        self._channel.send({"read": {**place, "entries": entries}})
         values: Values = self._channel.receive()
         return values
 

@@ -9,6 +9,7 @@ import signal
 import socket
 import sys
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING
 
 from evaluator.hosting.host import Host
@@ -28,9 +29,14 @@ def main() -> None:
     sys.argv[1:] = []
     _end_with(int(parent))
     # what the terminal or the container sends is for the job, which ends its rules itself
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    channel = RuleSide(socket.socket(fileno=int(number)))
+    for one in (signal.SIGINT, signal.SIGTERM):
+        # not ignored, which what a rule starts would inherit
+        signal.signal(one, _nothing)
+    connection = socket.socket(fileno=int(number))
+    os.register_at_fork(after_in_child=_leave_signals)
+    # a process that a rule forks is not the rule: it answers nothing
+    os.register_at_fork(after_in_child=connection.close)
+    channel = RuleSide(connection)
     try:
         start: Start | Look = channel.receive()
         _limit_memory(start.memory)
@@ -48,6 +54,16 @@ def _bench(look: Look) -> Bench:
     from evaluator.hosting.bench import Bench  # noqa: PLC0415 - see above
 
     return Bench(look)
+
+
+def _nothing(_: int, __: FrameType | None) -> None:
+    """Handle a signal by being there."""
+
+
+def _leave_signals() -> None:
+    """A process that a rule forks ends at signals as any other does."""
+    for one in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(one, signal.SIG_DFL)
 
 
 def _end_with(parent: int) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import pickle
 import socket
 import struct
+from collections.abc import Callable
 from typing import Any
 
 from evaluator import strict_json
@@ -17,6 +18,9 @@ from evaluator.errors import FormatError
 
 _COUNT = struct.Struct("<I")
 _LENGTH = struct.Struct("<Q")
+
+SLICE = 0.25
+"""Seconds after which a wait looks whether it is still wanted."""
 
 MOST_REPLY = 64 * 2**20
 """Bytes of a reply; a rule that says more than this is broken."""
@@ -28,6 +32,10 @@ class Closed(Exception):
 
 class TooLong(Exception):
     """The other side did not answer in time."""
+
+
+class Unwanted(Exception):
+    """Nobody waits for it any more."""
 
 
 class JobSide:
@@ -43,11 +51,11 @@ class JobSide:
         """For waiting until there is something to receive."""
         return self._socket.fileno()
 
-    def send(self, message: object, seconds: float) -> None:
-        """Send an object with the arrays in it.
+    def send(self, message: object, seconds: float, unwanted: Callable[[], bool]) -> None:
+        """Send an object with the arrays in it; `unwanted` says whether that is to be given up.
 
         Raises:
-            Closed, TooLong.
+            Closed, TooLong, Unwanted.
         """
         buffers: list[pickle.PickleBuffer] = []
         head = pickle.dumps(message, protocol=5, buffer_callback=buffers.append)
@@ -55,13 +63,7 @@ class JobSide:
         sizes = _COUNT.pack(len(parts)) + b"".join(_LENGTH.pack(part.nbytes) for part in parts)
         until = self._clock.monotonic() + seconds
         for part in (memoryview(sizes), *parts):
-            self._socket.settimeout(max(until - self._clock.monotonic(), 0.001))
-            try:
-                self._socket.sendall(part)
-            except TimeoutError as error:
-                raise TooLong from error
-            except OSError as error:
-                raise Closed from error
+            self._send(part, until, unwanted)
 
     def receive(self, seconds: float) -> dict[str, Any]:
         """The next reply.
@@ -82,6 +84,22 @@ class JobSide:
     def close(self) -> None:
         """Let go of the socket; the other side sees the end."""
         self._socket.close()
+
+    def _send(self, part: memoryview, until: float, unwanted: Callable[[], bool]) -> None:
+        """Send some bytes, looking now and then whether they are still wanted."""
+        sent = 0
+        while sent < part.nbytes:
+            left = until - self._clock.monotonic()
+            if left <= 0:
+                raise TooLong
+            self._socket.settimeout(min(left, SLICE))
+            try:
+                sent += self._socket.send(part[sent:])
+            except TimeoutError:
+                if unwanted():
+                    raise Unwanted from None
+            except OSError as error:
+                raise Closed from error
 
     def _exactly(self, size: int, until: float) -> bytearray:
         data = bytearray(size)

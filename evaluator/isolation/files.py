@@ -66,13 +66,23 @@ class Files:
         Raises:
             KeyError, TypeError, ValueError, OverflowError: it was not asked for as it has to be.
         """
-        positions = np.array(asked["positions"], np.int64)
+        names = {int(at): (str(name), str(kind)) for at, name, kind in asked["entries"]}
+        positions = np.array(sorted(names), np.int64)
         key, step, worker, mode = str(asked["key"]), int(asked["step"]), str(asked["worker"]), str(asked["mode"])
         try:
-            read = self._source.read(self._file(key, step, worker, mode), [positions])
+            file = self._file(key, step, worker, mode)
+            entries = list(zip(file.layout.names, file.layout.kinds, strict=True))
+            if any(not 0 <= at < len(entries) or entries[at] != entry for at, entry in names.items()):
+                # the places of another layout would be those of other tensors
+                return Values(problems=dict.fromkeys(names, "its step was written again with other tensors"))
+            read = self._source.read(file, [positions])
         except (EvaluatorError, MemoryError) as error:
-            return Values(problems=dict.fromkeys(positions.tolist(), str(error) or "does not fit in memory"))
+            return Values(problems=dict.fromkeys(names, str(error) or "does not fit in memory"))
         return packed(read)
+
+    def forget(self) -> None:
+        """Training went back: files of earlier steps may be others by now."""
+        self._opened.clear()
 
     def _file(self, key: str, step: int, worker: str, mode: str) -> StepFile:
         for file in self.present:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Literal
 
 from evaluator.clock import SystemClock
@@ -13,8 +14,9 @@ from evaluator.engine.local import StepSummary
 from evaluator.finding import Finding
 from evaluator.isolation.files import Files, Layouts
 from evaluator.isolation.messages import Ask, Finish, Start, Step
-from evaluator.isolation.process import NO_ANSWER, ProcessEnded, ProcessLimits, RuleProcess, too_long
-from evaluator.rule_state import Counts, RuleState
+from evaluator.isolation.process import NO_ANSWER, Abandoned, ProcessEnded, ProcessLimits, RuleProcess, too_long
+from evaluator.isolation.replies import MOST_TEXT, VerdictReply
+from evaluator.rule_state import RuleState
 from evaluator.sources.base import Source
 from evaluator.trial.completeness import Completeness
 from evaluator.trial.names import NameBook
@@ -72,13 +74,10 @@ class IsolatedRun(RuleState):
         request = configuration.request
         if request is None:
             raise TypeError(f"{configuration.name}: a rule in a process of its own has a file")
-        self._tell(
-            Start(
-                request, configuration.name, around.trial, configuration.other_trials, around.following,
-                around.memory, around.memory_budget, around.error_budget,
-            ),
-            importing=True,
-        )  # fmt: skip
+        others = tuple(map(_absolute, configuration.other_trials))
+        limits = around.memory, around.memory_budget, around.error_budget
+        start = Start(request, configuration.name, around.trial, others, around.following, *limits)
+        self._tell(start, importing=True)
 
     @property
     def tensors(self) -> int:
@@ -95,6 +94,8 @@ class IsolatedRun(RuleState):
 
     def hand(self, summary: StepSummary, names: NameBook) -> None:
         """Send a step; the process judges it while the job does other things."""
+        if summary.step.restarted:
+            self._files.forget()
         self._files.present = [one.file for one in summary.files]
         files, new = self._layouts.files(summary.files)
         collections = None if self._collections == names.version else names.collections
@@ -111,6 +112,10 @@ class IsolatedRun(RuleState):
     def fileno(self) -> int:
         """For waiting until it says something."""
         return self._process.fileno()
+
+    def allow(self, seconds: float | None = None) -> None:
+        """Let its time begin now, or allow it so much more because the job was busy with something else."""
+        self._until = self._clock.monotonic() + self._limit[0] if seconds is None else self._until + seconds
 
     @property
     def left(self) -> float:
@@ -133,7 +138,7 @@ class IsolatedRun(RuleState):
                 self._fail(reply)
         except ProcessEnded as error:
             self._lost(str(error))
-        except (KeyError, TypeError, ValueError, OverflowError):
+        except Exception:  # noqa: BLE001 - whatever it sent, it must not end the job
             self._lost(NO_ANSWER)
 
     def expire(self) -> None:
@@ -181,14 +186,18 @@ class IsolatedRun(RuleState):
         if self._over:
             return
         try:
-            self._process.tell(message, max(self.left, 1.0))
+            self._process.tell(message, max(self.left, 1.0), self._around.interrupted)
             self.waited_for = True
+        except Abandoned:
+            self.close()
         except ProcessEnded as error:
             self._lost(str(error))
 
     def _lost(self, problem: str) -> None:
         """Its process is of no use any more."""
-        self.failure, self.problem = "", f"rule {self.configuration.rule.name}: {problem}"
+        if not self.ended:
+            # what has come to its end stays as it is
+            self.failure, self.problem = "", f"rule {self.configuration.rule.name}: {problem}"
         self.close()
 
     def _fail(self, reply: dict[str, Any]) -> None:
@@ -200,19 +209,26 @@ class IsolatedRun(RuleState):
 
     def _take(self, told: dict[str, Any]) -> None:
         """Take over where the rule stands by now."""
-        findings = [Finding.model_validate(one) for one in told["findings"]]
-        self.counts = Counts(**told["counts"])
-        self.decided, self.not_yet, self.why_not = told["decided"], told["not_yet"], told["why_not"]
-        self._tensors = int(told["tensors"])
+        verdict = VerdictReply.model_validate(told)
+        configuration = self.configuration
+        mine = {
+            "rule_configuration": configuration.name,
+            "rule": configuration.rule.name,
+            "severity": configuration.severity,
+        }
+        findings = [one.model_copy(update={**mine, "message": one.message[:MOST_TEXT]}) for one in verdict.findings]
+        self.counts = verdict.counts
+        self.decided, self.not_yet, self.why_not = verdict.decided, verdict.not_yet, verdict.why_not
+        self._tensors = verdict.tensors
         taken = [self._told_before(finding) for finding in findings]
         for finding in taken:
             self.findings += finding.event == "met"
             if self.first_finding is None:
                 self.first_finding = finding
-        if told.get("report") is not None:
-            self.page = (str(told["report"][0]), str(told["report"][1]))
+        if verdict.report is not None:
+            self.page = (Path(verdict.report[0]).name, verdict.report[1])
         self._new += taken
-        if told.get("failure") is not None:
+        if verdict.failure is not None:
             self._fail(told)
 
     def _told_before(self, finding: Finding) -> Finding:
@@ -230,3 +246,8 @@ class IsolatedRun(RuleState):
         super().retell(finding)
         if finding.id in self._met:
             self._met[finding.id] = finding
+
+
+def _absolute(path: str) -> str:
+    """The path as it is from any folder: a rule file may change its own."""
+    return path if "://" in path else str(Path(path).absolute())

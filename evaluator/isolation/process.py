@@ -10,12 +10,13 @@ import socket
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from evaluator.errors import FormatError
-from evaluator.isolation.channel import Closed, JobSide, TooLong
+from evaluator.isolation.channel import Closed, JobSide, TooLong, Unwanted
 from evaluator.isolation.environment import clean_environment
 
 MOST_OUTPUT = 2**20
@@ -46,6 +47,15 @@ class ProcessLimits:
     step: float = 60.0
 
 
+class Abandoned(ProcessEnded):
+    """It was ended because the job was stopped, which is nobody's fault."""
+
+
+def never() -> bool:
+    """No, what is waited for is always wanted."""
+    return False
+
+
 class RuleProcess:
     """The process, as the job sees it; what it is asked must be answered in time, or it is ended."""
 
@@ -67,14 +77,17 @@ class RuleProcess:
         """For waiting until it says something."""
         return self._channel.fileno()
 
-    def tell(self, message: object, seconds: float) -> None:
-        """Send a message.
+    def tell(self, message: object, seconds: float, unwanted: Callable[[], bool] = never) -> None:
+        """Send a message, unless it is no longer wanted.
 
         Raises:
             ProcessEnded: it did not take it in time; it is ended by now.
         """
         try:
-            self._channel.send(message, seconds)
+            self._channel.send(message, seconds, unwanted)
+        except Unwanted:
+            self.close()
+            raise Abandoned from None
         except TooLong:
             self.close()
             raise ProcessEnded(f"did not take what it was sent within {seconds:.0f} s") from None

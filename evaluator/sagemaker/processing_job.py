@@ -104,6 +104,7 @@ def read_container(
             origins=origins,
             rules=tuple(configured),
             labels=content.labels,
+            naming=content.naming,
             notes=(*notes, *rule_notes),
             rule_stop=rule_stop,
             region=environment.get("AWS_REGION", "").strip() or None,

@@ -22,7 +22,7 @@ class Outputs:
     """What a job gives its sinks to work with; a sink that has nothing to do takes no part.
 
     Args:
-        store: the output folder.
+        store: the output, a folder or a prefix of S3.
         folders: configuration -> its folder below the output folder, "" for the output folder itself.
         message_file: where SageMaker looks for the message; None outside a container.
         fail_on: the least severity that counts, `never` with `--exit-zero`.
@@ -63,6 +63,9 @@ class Sink(ABC):
 
     def report(self, folder: str, file_name: str, text: str) -> None:
         """A rule made a page; a later one of the same name takes its place."""
+
+    def keep(self, key: str, data: bytes, beginning: bytes) -> None:
+        """A rule left a text; one that is there and does not begin so is somebody else's and stays."""
 
     def close(self, status: JobStatus) -> None:
         """The job has ended with this status; nothing is told after it."""

@@ -20,7 +20,7 @@ log = structlog.get_logger(__name__)
 
 
 class FindingsFile(Sink):
-    """Appends findings to the file in their configuration's folder.
+    """Appends findings to the file in their configuration's folder; on S3 that writes the object anew.
 
     What is in the file counts as written, whoever wrote it.
     After a failed append nobody knows how much arrived, so the file is read again before the next one.
@@ -42,7 +42,8 @@ class FindingsFile(Sink):
 
     def start(self, status: JobStatus) -> None:  # noqa: ARG002 - only the files matter
         """Read what former jobs left, and cut off lines that were not finished."""
-        for folder in set(self._folders.values()):
+        there = ["", *self._store.folders()]
+        for folder in set(self._folders.values()).intersection(there):
             self._known(key_in(folder, FILE_NAME))
 
     def finding(self, finding: Finding) -> None:

@@ -1,10 +1,12 @@
-"""Report files: the pages that report rules make, each in its configuration's folder."""
+"""Report files: the pages that report rules make and the texts that rules leave, in their configuration's folder."""
 
 from __future__ import annotations
 
+import hashlib
+from contextlib import suppress
 from typing import ClassVar, Self
 
-from evaluator.errors import OutputError
+from evaluator.errors import KeyMissing, OutputError
 from evaluator.sinks.base import Outputs, Sink, key_in
 from evaluator.storage.base import Store
 
@@ -17,6 +19,8 @@ class Reports(Sink):
     def __init__(self, store: Store) -> None:
         """Args: store: the output folder."""
         self._store = store
+        self._written: dict[str, bytes] = {}
+        """Page -> a hash of what it holds: a page is told again and again, and writing costs a request."""
 
     @classmethod
     def build(cls, outputs: Outputs) -> Self:
@@ -31,7 +35,18 @@ class Reports(Sink):
         """
         if "/" in file_name or not file_name.endswith(".html"):
             raise OutputError(repr(file_name), "is not the name of a page", "a name without '/' that ends in .html")
-        self._store.write(key_in(folder, file_name), text.encode("utf-8", "backslashreplace"))
+        key, data = key_in(folder, file_name), text.encode("utf-8", "backslashreplace")
+        digest = hashlib.sha256(data).digest()
+        if self._written.get(key) != digest:
+            self._store.write(key, data)
+            self._written[key] = digest
+
+    def keep(self, key: str, data: bytes, beginning: bytes) -> None:
+        """Write the text, unless somebody else's is there."""
+        with suppress(KeyMissing):
+            if not self._store.read_range(key, 0, len(beginning)).startswith(beginning):
+                return
+        self._store.write(key, data)
 
 
 SINK = Reports

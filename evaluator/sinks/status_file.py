@@ -35,6 +35,8 @@ class StatusFile(Sink):
         self._words: tuple[tuple[str, str], ...] = ()
         self._written: dict[str, Any] = {}
         self._looked = self._wrote = clock.monotonic()
+        self._lost = False
+        """Whether the last one could not be written."""
 
     @classmethod
     def build(cls, outputs: Outputs) -> Self:
@@ -50,15 +52,14 @@ class StatusFile(Sink):
         try:
             self._write(status)
         except StorageError as error:
-            where, what = error.mistake.where, error.mistake.what
-            raise OutputError(
-                where, f"{FILE_NAME} cannot be written: {what}", "an output folder to write to"
-            ) from error
+            mistake = error.mistake
+            what = f"{FILE_NAME} cannot be written: {mistake.what}"
+            raise OutputError(mistake.where, what, mistake.would_be_right or "an output folder to write to") from error
 
     def status(self, status: JobStatus) -> None:
         """Write the file where that is due."""
         now = self._clock.monotonic()
-        if _words(status) == self._words:
+        if _words(status) == self._words and not self._lost:
             if now - self._looked < self._interval:
                 return
             gap, self._looked = now - self._looked, now
@@ -74,7 +75,9 @@ class StatusFile(Sink):
     def _write(self, status: JobStatus) -> None:
         self._looked = self._clock.monotonic()
         status.job.updated_at = timestamp(self._clock.now())
+        self._lost = True
         self._store.write(FILE_NAME, strict_json.dumps(status.document(), pretty=True) + b"\n")
+        self._lost = False
         self._wrote = self._looked
         self._words, self._written = _words(status), _judged(status)
 

@@ -12,6 +12,13 @@ from evaluator.storage._s3_connection import Connection, Kind
 from evaluator.storage._s3_errors import NotAnAnswer, Refused, unavailable
 from evaluator.storage.base import Entry, Requests
 
+CONTENT_TYPES = {
+    ".html": "text/html; charset=utf-8",
+    ".json": "application/json",
+    ".jsonl": "application/jsonl",
+    ".txt": "text/plain; charset=utf-8",
+}
+
 _FORBIDDEN = 403
 _NOT_FOUND = 404
 _NOT_SATISFIABLE = 416
@@ -111,8 +118,10 @@ class Bucket:
             raise self._unread(key, refused) from refused
 
     def put(self, key: str, data: bytes) -> None:
-        """Write an object as a whole."""
+        """Write an object as a whole; its ending says what browsers are told that it is."""
         at = self._at(key)
+        if kind := CONTENT_TYPES.get(key[key.rfind(".") :]):
+            at["ContentType"] = kind
         self._change(key, "put", "written", "s3:PutObject", lambda client: client.put_object(Body=data, **at))
 
     def delete(self, key: str) -> None:

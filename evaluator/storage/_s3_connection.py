@@ -64,6 +64,8 @@ class Connection:
         self._client: Any = None
         self._reached = False
         self._let_in = False
+        self.patience = PATIENCE
+        """Seconds for which one request is repeated."""
         self._dice = Random()  # noqa: S311 - spreads requests over time, nothing is secret
 
     def ask(self, where: str, requests: Requests, kind: Kind, action: Callable[[Any], T]) -> T:
@@ -115,7 +117,7 @@ class Connection:
         longest = min(SHORTEST_PAUSE * 2.0 ** (effort.tries - 1), LONGEST_PAUSE)
         pause = longest * (1 - self._dice.random() / 2)
         hopeful = self._let_in if trouble.remedy == "renew" else self._reached
-        until = effort.began + (PATIENCE if hopeful else FIRST_PATIENCE)
+        until = effort.began + (self.patience if hopeful else min(FIRST_PATIENCE, self.patience))
         return None if effort.tries >= effort.last or self._clock.monotonic() + pause > until else pause
 
     def _connected(self, where: str) -> Any:

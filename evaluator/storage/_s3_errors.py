@@ -88,6 +88,9 @@ def trouble_of(error: Exception) -> Trouble:
         said = error.response.get("Error", {})
         status = int(error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
         code = _line(said.get("Code", status))
+        if code == str(status) and error.operation_name != "HeadObject":
+            # S3 says why, where an answer can have a body: this one was cut, or is somebody else's
+            return Trouble("wait", code, status, _line(said.get("Message", "")))
         return Trouble(_remedy(code, status), code, status, _line(said.get("Message", "")))
     if isinstance(error, _no_credentials()):
         return Trouble("credentials", type(error).__name__, text=_line(error))

@@ -1,5 +1,7 @@
 """Store: bytes under keys below one root, whatever holds them."""
 
+# ruff: noqa: B027 - a store overrides what concerns it; nothing to do is the right default
+
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
@@ -107,6 +109,12 @@ class Store(ABC):
     @abstractmethod
     def delete(self, key: str) -> None:
         """Remove the object; absent is fine."""
+
+    def drop_empty(self, folder: str) -> None:
+        """Remove a folder in which nothing is left; where folders are no more than parts of keys there is none."""
+
+    def wait_at_most(self, seconds: float) -> None:
+        """From now on, repeat a request that is not answered for no longer than this; a local store repeats nothing."""
 
     def root_problem(self) -> str | None:
         """Why nothing can be below the root ("does not exist", "is a file"), or None where it may be there."""

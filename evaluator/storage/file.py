@@ -16,7 +16,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from evaluator.clock import Clock
-from evaluator.errors import InputError, KeyMissing, Mistake, StorageError
+from evaluator.errors import InputError, KeyMissing, KeyRefused, Mistake, StorageError
 from evaluator.storage._walking import PLAIN_FILE, Walker, status_of
 from evaluator.storage.base import LONGEST_KEY, Entry, Store, check_key, is_unfinished
 
@@ -132,6 +132,11 @@ class FileStore(Store):
         with suppress(KeyMissing):
             self._walker.at(key, lambda folder, name: os.unlink(name, dir_fd=folder))
 
+    def drop_empty(self, folder: str) -> None:
+        """Remove a real folder; one that still holds something stays."""
+        with suppress(StorageError):
+            self._walker.at(folder, lambda above, name: os.rmdir(name, dir_fd=above))
+
     # after every method whose annotations mean the builtin
     def list(self, prefix: str = "", start_after: str = "") -> list[Entry]:
         """Walk the folders in which such keys can be, and no others."""
@@ -156,11 +161,19 @@ class FileStore(Store):
                         if found is not None:
                             yield found
 
+    def _open(self, key: str, folder: int, name: str) -> int:
+        """A file that may not be read costs only itself."""
+        try:
+            return os.open(name, os.O_RDONLY | PLAIN_FILE, dir_fd=folder)
+        except PermissionError as error:
+            right = f"a file that user {os.geteuid()} may read"
+            raise KeyRefused(self._walker.where(key), f"may not be read: {error.strerror}", right) from error
+
     @contextmanager
     def _reading(self, key: str) -> Iterator[tuple[int, int]]:
         """A descriptor of a regular file, and its size."""
         self.requests.get += 1
-        file = self._walker.at(key, lambda folder, name: os.open(name, os.O_RDONLY | PLAIN_FILE, dir_fd=folder))
+        file = self._walker.at(key, lambda folder, name: self._open(key, folder, name))
         try:
             info = os.fstat(file)
             if not stat.S_ISREG(info.st_mode):

@@ -72,6 +72,10 @@ class S3Store(Store):
         uri = f"{self.uri.rstrip('/')}/{folder}"
         return S3Store(uri, self.bucket.name, f"{self._root}{check_key(folder)}", self.bucket.connection)
 
+    def wait_at_most(self, seconds: float) -> None:
+        """All stores over the same connection."""
+        self.bucket.connection.patience = seconds
+
     def root_problem(self) -> str | None:
         """A prefix without an object is not there: S3 has no empty folders."""
         page = next(self.bucket.pages(self._root, most=1))

@@ -7,7 +7,8 @@ from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from evaluator.sources.base import Sighting, StepFile
+from evaluator.errors import FormatError, StorageError, StorageUnavailable
+from evaluator.sources.base import Sighting, Source, StepFile
 from evaluator.trial.completeness import Seen
 from evaluator.trial.ledger import Ledger
 from evaluator.trial.tally import Tally
@@ -26,6 +27,22 @@ class Arrival:
     opened: list[StepFile] | None = None
     error: str | None = None
     """Why it could not be read when that was tried; until it changes it counts as not written yet."""
+
+    def open(self, source: Source) -> None:
+        """Read the index file, unless it was read before. Raises StorageUnavailable, which says nothing about it."""
+        if self.opened is not None:
+            return
+        try:
+            self.opened, self.error = list(source.open(self.sighting)), None
+            for file in self.opened:
+                file.key = self.sighting.key
+        except StorageUnavailable:
+            raise
+        except (FormatError, StorageError) as error:
+            # bad input loses nothing but itself: it is counted when its step is taken
+            self.error = error.without(self.sighting.key)
+        except MemoryError:
+            self.error = "does not fit in memory"
 
 
 @dataclass(slots=True)
@@ -66,7 +83,8 @@ class Arrivals:
 
     When a step that was taken is written again, training has gone back, and everything there is now is taken anew from
     the first step on, as somebody would read it who comes only now. What the attempt before wrote at later steps than
-    the one that training went back to is no part of that until it is written again.
+    the one that training went back to is no part of that until it is written again, or its worker goes past it: then a
+    file was only uploaded twice, and training had not gone back at all.
     """
 
     def __init__(self, tally: Tally) -> None:
@@ -86,6 +104,10 @@ class Arrivals:
         self._went_back_to = math.inf
         self._since = -math.inf
         """The modification time of the first file that the present attempt wrote, which tells its files apart."""
+        self._past: dict[str, int] = {}
+        """Worker -> the last step that it wrote in the present attempt."""
+        self._aside: set[tuple[str, int]] = set()
+        """Files of the attempt before (worker, step), which are no part of this one."""
         self._recent: deque[int] = deque(maxlen=LOOK_BACK)
         self._before: Ledger | None = None
         """While a listing is sorted that shows that training went back: what was dealt with until then."""
@@ -114,6 +136,9 @@ class Arrivals:
         again = [sighting for sighting in listed if self._written_again(sighting)]
         if again:
             self._go_back(again)
+        for sighting in listed:
+            if sighting.modified >= self._since:
+                self._past[sighting.worker] = max(sighting.step, self._past.get(sighting.worker, -1))
         news = [self._note(sighting, times) for sighting in listed]
         if self._went_back_to < math.inf:
             self._note_former(listed)
@@ -159,6 +184,8 @@ class Arrivals:
         self._before, self.ledger = self.ledger, Ledger()
         self.waiting.clear()
         self._recent.clear()
+        self._past.clear()
+        self._aside.clear()
         self._last_taken = -1
         self.restarted = True
 
@@ -172,11 +199,14 @@ class Arrivals:
                 return False
         else:
             former = self.ledger.find(worker, step)
-            if former is not None and former[:2] == (sighting.modified, sighting.size):
+            was_aside = (worker, step) in self._aside
+            if former is not None and former[:2] == (sighting.modified, sighting.size) and not was_aside:
                 return False
             if self._is_former(sighting):
+                self._aside.add((worker, step))
                 self._remember(worker, sighting, used=False)
                 return False
+            self._aside.discard((worker, step))
             if step <= self._last_taken:
                 # What was never evaluated comes late, however often it is written; it is counted once.
                 if former is None:
@@ -197,7 +227,8 @@ class Arrivals:
 
     def _is_former(self, sighting: Sighting) -> bool:
         """Whether the attempt before wrote this file, beyond the step that training went back to."""
-        return sighting.step >= self._went_back_to and sighting.modified < self._since
+        before = sighting.step >= self._went_back_to and sighting.modified < self._since
+        return before and sighting.step > self._past.get(sighting.worker, -1)
 
     def _note_former(self, listed: Iterable[Sighting]) -> None:
         """Keep, for steps that are written again, the files of those workers that have not done so."""

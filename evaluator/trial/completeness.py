@@ -39,6 +39,8 @@ def takeable(
     waits: Waits,
     ended: bool,
     open_from: float = math.inf,
+    before: int | None = None,
+    farthest: int | None = None,
 ) -> list[tuple[int, Completeness]]:
     """The leading steps that can be taken now, and how.
 
@@ -54,19 +56,30 @@ def takeable(
         ended: whether nothing more can come.
         open_from: the first step that may get more values, as in logs that are written line by line; it and later ones
             wait for a later step, and for the grace time after that has begun.
+        before: the step that was taken last.
+        farthest: the largest distance from one step to the next until now; 0 for none. A step at a larger one waits for
+            the grace time, because files may appear in any order: what seems to be missing may just not be there yet.
+            None: the source shows steps in their order.
     """
     settled = _last_settled(steps, expected, now, waits.late_grace)
     followed = max((at for at, seen in enumerate(steps) if now - seen.first >= waits.late_grace), default=0)
     taken: list[tuple[int, Completeness]] = []
     for number, seen in enumerate(steps):
+        distance = seen.step if before is None else seen.step - before
+        # the first distance of all is taken as it is; a run begins at step 0
+        in_order = farthest is None or distance <= farthest or (before is not None and farthest == 0)
         written = expected is not None and seen.workers >= expected
         is_open = seen.step >= open_from
         complete = written and not (is_open and number >= followed)
+        complete = complete and (in_order or now - seen.last >= waits.late_grace)
         overdue = now - (seen.last if is_open else seen.first) >= waits.worker_quorum
         if not (complete or ended or number < settled or overdue):
             break
         # With the number of workers unknown to the end, those that wrote are all there is to go by.
         known = written or expected is None
+        if before is not None and farthest is not None:
+            farthest = max(farthest, distance)
+        before = seen.step
         taken.append((seen.step, Completeness.COMPLETE if known else Completeness.PARTIAL))
     return taken
 

@@ -3,34 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 
 from evaluator.clock import Clock
-from evaluator.errors import FormatError, StorageError
+from evaluator.errors import StorageUnavailable
 from evaluator.formats.key_names import natural_key
 from evaluator.modes import Mode
 from evaluator.sources.base import Source, StepFile
 from evaluator.trial.arrivals import Arrival, Arrivals, Times
 from evaluator.trial.completeness import Completeness, Waits, takeable
 from evaluator.trial.names import NameBook
+from evaluator.trial.outages import Outages
+from evaluator.trial.step import Step
 from evaluator.trial.tally import StepCounts, Tally
-
-
-@dataclass(slots=True)
-class Step:
-    """One saved step, taken: its files, and what is missing of it."""
-
-    number: int
-    files: list[StepFile]
-    completeness: Completeness = Completeness.COMPLETE
-    silent: tuple[str, ...] = ()
-    """Workers known from elsewhere that wrote nothing for this step, when it is partial."""
-    unreadable: dict[str, str] = field(default_factory=dict)
-    """Worker -> why its file could not be read."""
-    unreadable_keys: dict[str, str] = field(default_factory=dict)
-    """Key -> the same."""
-    restarted: bool = False
-    """Whether training went back, so that all steps are taken anew and this is the first of them."""
 
 
 class Trial:
@@ -40,7 +24,10 @@ class Trial:
     now, with all the history that they need.
     """
 
-    def __init__(self, source: Source, clock: Clock, waits: Waits, *, following: bool, relist: float = 600.0) -> None:
+    def __init__(
+        self, source: Source, clock: Clock, waits: Waits, *,
+        following: bool, relist: float = 600.0, patience: float = 0.0,
+    ) -> None:  # fmt: skip
         """Nothing is read before the first poll.
 
         Args:
@@ -49,8 +36,10 @@ class Trial:
             waits: how long to wait for late files and for silent workers.
             following: whether the run may still be going on; if not, everything there is is taken at once.
             relist: seconds between two listings of the whole run.
+            patience: seconds for which a storage that does not answer is asked again, at each poll.
         """
         self.source = source
+        self.outages = Outages(clock, patience)
         self.names = NameBook()
         self.modes_seen: set[Mode] = set()
         self.newest_at: float | None = None
@@ -67,6 +56,9 @@ class Trial:
         self._tally = Tally()
         self._arrivals = Arrivals(self._tally)
         self._silent: tuple[str, ...] = ()
+        self._before: int | None = None
+        self._farthest = 0
+        """The largest distance from one step to the next, of those that were taken."""
 
     @property
     def counts(self) -> StepCounts:
@@ -76,7 +68,7 @@ class Trial:
     @property
     def problems(self) -> Mapping[str, str]:
         """Key, worker, step or pattern -> what was wrong; the first hundred, and the patterns."""
-        return {**self._tally.problems, **self.names.problems}
+        return {**self.outages.problems(), **self._tally.problems, **self.names.problems}
 
     @property
     def more_problems(self) -> int:
@@ -119,7 +111,13 @@ class Trial:
         return (-1 if last is None else last), self._arrivals.ledger.steps_of(worker)
 
     def poll(self) -> Iterator[Step]:
-        """Look for what is new and yield the steps that can be taken now, lazily and in order."""
+        """Look for what is new and yield the steps that can be taken now, lazily and in order.
+
+        While the storage does not answer there are none; StorageUnavailable is raised when that goes on for too long.
+        """
+        yield from self._as_answered(self._poll())
+
+    def _poll(self) -> Iterator[Step]:
         self._see_collections()
         self._see_files()
         waiting = self._arrivals.waiting
@@ -129,26 +127,48 @@ class Trial:
         seen = [self._arrivals.seen(step) for step in sorted(waiting)]
         expected = self.expected_workers
         takeable_now = takeable(
-            seen, expected=expected, now=now, waits=self._waits, ended=self.ended, open_from=self.source.open_from
-        )
+            seen, expected=expected, now=now, waits=self._waits, ended=self.ended, open_from=self.source.open_from,
+            before=self._before, farthest=None if self.source.is_log else self._farthest,
+        )  # fmt: skip
         for step, completeness in takeable_now:
             taken = self._take(step, completeness)
             if taken is None:
                 return
+            if self._before is not None and not taken.restarted:
+                self._farthest = max(self._farthest, step - self._before)
+            self._before = step
             yield taken
 
     def finish(self, *, again: bool = False) -> Iterator[Step]:
-        """The run has ended: list everything once more and yield all that is left.
-
-        With `again`, a run of which values came late is taken anew, so that it comes to the same as when it is read
-        afterwards.
-        """
+        """The run has ended: list everything once more and yield what is left; `again`: anew where values came late."""
         self.ended = True
         self._all_listed_at = None
-        if again and self.source.reveal():
-            self._arrivals.why_anew = "values had come after their step was taken; judged anew with them"
+        try:
+            if again and self.source.reveal():
+                self._arrivals.why_anew = "values had come after their step was taken; judged anew with them"
+        except StorageUnavailable as error:
+            self.outages.met(error)
+            return
         yield from self.poll()
-        self._tally.left(self._arrivals.left)
+        if not self.outages.going_on:
+            self._tally.left(self._arrivals.left)
+
+    def _as_answered(self, steps: Iterator[Step]) -> Iterator[Step]:
+        """The steps until the storage does not answer; what was not taken by then is taken when it does."""
+        try:
+            yield from steps
+        except StorageUnavailable as error:
+            self.outages.met(error)
+        else:
+            self.outages.over()
+
+    def end_marked(self) -> bool:
+        """Whether the end marker was seen; without an answer it was not."""
+        try:
+            return self.source.ended()
+        except StorageUnavailable as error:
+            self.outages.note(error)
+            return False
 
     def judged(self, step: Step) -> None:
         """Count a step that was yielded: steps that were only read ahead are not told of."""
@@ -194,7 +214,7 @@ class Trial:
         """Read the index files of a step; None when one of them is not whole yet and may still become so."""
         waiting = self._arrivals.waiting[step]
         for arrival in waiting.files.values():
-            self._open(arrival)
+            arrival.open(self.source)
         opened = {worker: one.opened for worker, one in waiting.files.items() if one.opened is not None}
         unreadable = {worker: one.error for worker, one in waiting.files.items() if one.error is not None}
         expected = self.expected_workers
@@ -206,7 +226,7 @@ class Trial:
         # Who did not write the step again is read as a later reading of the whole run would read it.
         for worker, sighting in waiting.former.items():
             former = Arrival(sighting, waiting.first)
-            self._open(former)
+            former.open(self.source)
             if former.opened is not None:
                 opened.setdefault(worker, former.opened)
         complete = len(opened) >= expected if expected is not None else not unreadable
@@ -222,22 +242,13 @@ class Trial:
         self._settle(taken)
         return taken
 
-    def _open(self, arrival: Arrival) -> None:
-        """Read one index file, unless it was read before."""
-        if arrival.opened is None:
-            try:
-                arrival.opened, arrival.error = list(self.source.open(arrival.sighting)), None
-                for file in arrival.opened:
-                    file.key = arrival.sighting.key
-            except (FormatError, StorageError) as error:
-                # Bad input loses nothing but itself: it is counted when its step is taken.
-                arrival.error = error.without(arrival.sighting.key)
-            except MemoryError:
-                arrival.error = "does not fit in memory"
-
     def _settle(self, taken: Step) -> None:
         """Forget what is not needed any more of a step that was taken."""
+        self.outages.over()
         files = self._arrivals.taken(taken.number).files
         taken.unreadable_keys = {files[worker].sighting.key: why for worker, why in taken.unreadable.items()}
         self.names.see(name for file in taken.files for name in file.layout.at)
         self.modes_seen.update(file.mode for file in taken.files)
+
+
+__all__ = ["Step", "Trial"]

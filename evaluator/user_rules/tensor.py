@@ -24,6 +24,7 @@ from evaluator.user_rules.exceptions import (
 )
 from evaluator.user_rules.modes import ModeKeys, StepState
 from evaluator.user_rules.reductions import get_numpy_reduction
+from evaluator.user_rules.single import single
 from evaluator.user_rules.values import Unreadable
 
 if TYPE_CHECKING:
@@ -227,4 +228,4 @@ class Tensor:
         array = self._look(file, kind, step_num, mode)
         if self.cache:
             return self.trial.saved_values.own(file, file.layout.at[self.name][kind])
-        return array.copy()
+        return single(array.copy())

@@ -10,6 +10,10 @@ import numpy as np
 from evaluator.segments import Array
 from evaluator.sources.base import StepFile
 from evaluator.user_rules.reader import Reader
+from evaluator.user_rules.single import single
+
+OVERHEAD = 512
+"""Bytes of an array, its key and its place in the table beside its elements; measured as about 300."""
 
 
 class Unreadable(Exception):
@@ -50,8 +54,8 @@ class Values:
     def own(self, file: StepFile, position: int) -> Array:
         """The value as an array that belongs to the caller alone, and is given again as long as it is kept."""
         array = self.get(file, position)
-        if not array.flags.writeable:
-            array = array.copy()
+        if not array.flags.writeable or single(array) is not array:
+            array = single(array.copy())
             if (file, position) in self._kept:
                 self._kept[file, position] = array
         return array
@@ -66,7 +70,12 @@ class Values:
 
     def _keep(self, key: tuple[StepFile, int], array: Array) -> None:
         former = self._kept.pop(key, None)
-        self._size += array.nbytes - (0 if former is None else former.nbytes)
+        self._size += _cost(array) - (0 if former is None else _cost(former))
         self._kept[key] = array
         while self._size > self._limit and len(self._kept) > 1:
-            self._size -= self._kept.popitem(last=False)[1].nbytes
+            self._size -= _cost(self._kept.popitem(last=False)[1])
+
+
+def _cost(array: Array) -> int:
+    """Bytes that it takes to keep it: most values are small, and what is around them is not."""
+    return array.nbytes + OVERHEAD

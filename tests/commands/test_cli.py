@@ -16,7 +16,23 @@ import evaluator
 from evaluator.commands import commands, rules
 from tests.commands.program import HEALTHY, TRIALS, call, finish, run, small_trial, start
 
-NAMES = ["run", "show", "check", "rules", "explain", "new-rule", "test", "settings", "schema", "end", "container"]
+NAMES = [
+    "run",
+    "show",
+    "check",
+    "rules",
+    "explain",
+    "new-rule",
+    "test",
+    "settings",
+    "schema",
+    "end",
+    "container",
+    "image-uri",
+    "support",
+    "check-job",
+    "wrap",
+]
 
 
 def test_the_commands_are_found_in_the_order_of_the_design():

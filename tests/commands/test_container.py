@@ -10,6 +10,8 @@ import pytest
 from evaluator.commands import container
 from evaluator.loop import Loop
 from evaluator.output_folder import OutputFolder
+from evaluator.storage.file import FileStore
+from evaluator.testing import FakeClock
 from tests.commands.program import (
     HEALTHY,
     TINY,
@@ -23,6 +25,8 @@ from tests.commands.program import (
     wait_for,
     writer,
 )
+from tests.s3.jobs import Output
+from tests.s3.traffic import Wrong
 
 RULE = {"rule_to_invoke": "VanishingGradient"}
 ARN = "arn:aws:sagemaker:eu-central-1:123456789012:processing-job/x"
@@ -129,7 +133,7 @@ def test_the_status_of_an_unfinished_job_is_not_replaced(tmp_path, capsys, monke
 @pytest.mark.usefixtures("_one_rule")
 def test_an_output_that_is_in_use_is_exit_2_and_left_alone(tmp_path, capsys):
     tensors(tmp_path, HEALTHY)
-    other = OutputFolder(output(tmp_path))
+    other = OutputFolder(FileStore(output(tmp_path)), FakeClock())
     other.prepare()
 
     ran = call(capsys, "container", "--ml-root", tmp_path)
@@ -197,14 +201,49 @@ def test_sigterm_drains(tmp_path):
 
 
 @pytest.mark.usefixtures("_one_rule")
-def test_an_output_that_is_no_folder_makes_none(tmp_path, capsys, monkeypatch):
+def test_an_output_on_storage_that_is_not_known_makes_no_folder(tmp_path, capsys, monkeypatch):
     tensors(tmp_path, HEALTHY)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("RULE_EVALUATOR_OUTPUT", "s3://bucket/out")
+    monkeypatch.setenv("RULE_EVALUATOR_OUTPUT", "gs://bucket/out")
 
     assert call(capsys, "container", "--ml-root", tmp_path).code == 2
-    assert message(tmp_path).startswith("ClientError: output: 's3://bucket/out' is not a local folder")
-    assert not (tmp_path / "s3:").exists()
+    assert message(tmp_path).startswith("ClientError: 'gs://bucket/out': storage 'gs://' is not part of this version")
+    assert not (tmp_path / "gs:").exists()
+
+
+@pytest.mark.usefixtures("_one_rule")
+def test_the_container_writes_to_s3_where_that_is_its_output(tmp_path, capsys, monkeypatch, bucket):
+    tensors(tmp_path, TINY, HEALTHY)
+    monkeypatch.setenv("RULE_EVALUATOR_OUTPUT", f"s3://{bucket}/out")
+    ran = call(capsys, "container", "--ml-root", tmp_path)
+
+    # the environment names one rule, whose files lie directly in the output
+    assert (ran.code, Output(f"s3://{bucket}/out").keys) == (1, ["findings.jsonl", "status.json"]), ran.err
+    assert message(tmp_path).startswith("RuleEvaluationConditionMet: ")
+
+
+@pytest.mark.usefixtures("_one_rule")
+def test_what_is_wrong_with_the_configuration_is_told_on_s3_too(tmp_path, capsys, monkeypatch, bucket):
+    tensors(tmp_path, HEALTHY)
+    monkeypatch.setenv("RULE_EVALUATOR_OUTPUT", f"s3://{bucket}/out")
+    monkeypatch.setenv("RULE_EVALUATOR_LATE_GRACE", "soon")
+    ran = call(capsys, "container", "--ml-root", tmp_path)
+    (rule,) = Output(f"s3://{bucket}/out").status["DebugRuleEvaluationStatuses"]
+
+    assert (ran.code, rule["RuleEvaluationStatus"]) == (2, "Error")
+    assert "RULE_EVALUATOR_LATE_GRACE: 'soon' does not fit" in rule["StatusDetails"]
+
+
+@pytest.mark.usefixtures("_one_rule")
+def test_an_output_on_s3_that_may_not_be_written_is_exit_2_and_said_in_the_message(
+    tmp_path, capsys, monkeypatch, bucket, s3
+):
+    tensors(tmp_path, HEALTHY)
+    monkeypatch.setenv("RULE_EVALUATOR_OUTPUT", f"s3://{bucket}/out")
+    s3.fault = lambda asked: Wrong(403, "AccessDenied") if asked.kind == "PUT" else None
+
+    assert call(capsys, "container", "--ml-root", tmp_path).code == 2
+    assert message(tmp_path).startswith(f"ClientError: s3://{bucket}/out/.lock: may not be written (AccessDenied)")
 
 
 def test_a_defect_in_reading_the_configuration_has_a_message_too(tmp_path, capsys, monkeypatch):

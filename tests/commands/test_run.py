@@ -13,6 +13,8 @@ import pytest
 from evaluator.errors import StorageUnavailable
 from evaluator.loop import Loop
 from evaluator.output_folder import OutputFolder
+from evaluator.storage.file import FileStore
+from evaluator.testing import FakeClock
 from evaluator.writer import TrialWriter
 from tests.commands.program import (
     FAST,
@@ -284,15 +286,15 @@ def test_an_output_that_cannot_be_written_is_exit_2(tmp_path, capsys):
     assert "is not a folder" in line
 
 
-def test_output_elsewhere_than_in_a_folder_is_refused(tmp_path, capsys):
-    (line,) = refused(capsys, small_trial(tmp_path / "trial"), "--output", "s3://bucket/out")
+def test_output_on_storage_that_is_not_known_is_refused(tmp_path, capsys):
+    (line,) = refused(capsys, small_trial(tmp_path / "trial"), "--output", "gs://bucket/out")
 
-    assert line.startswith("output: 's3://bucket/out' is not a local folder; ")
+    assert line.startswith("'gs://bucket/out': storage 'gs://' is not part of this version; ")
 
 
 def test_an_output_that_is_in_use_is_exit_2(tmp_path, capsys):
     trial = small_trial(tmp_path / "trial")
-    other = OutputFolder(tmp_path / "out")
+    other = OutputFolder(FileStore(tmp_path / "out"), FakeClock())
     other.prepare()
 
     (line,) = refused(capsys, trial, "--output", tmp_path / "out")

@@ -18,6 +18,7 @@ from evaluator.formats.event import encode_event
 from evaluator.formats.index_file import IndexFile, encode_index
 from evaluator.formats.key_names import collections_key, event_key, index_key
 from evaluator.formats.tfrecord import frame
+from evaluator.hooks._hooked_trial import HookedTrial
 from evaluator.modes import Mode
 from evaluator.writer import TrialWriter, write_end_marker
 
@@ -441,6 +442,25 @@ def w_writer(folder: Path) -> None:
             writer.save(step, values, mode=mode, mode_step=within, reductions=reductions, shapes={"shaped": (4, 5)})
         writer.close(end=True)
     write(folder / "expected.json", json.dumps(expected).encode())
+
+
+@data
+def w_hook(folder: Path) -> None:
+    """What hooks write: collections that grow, reductions without values, and only the last steps."""
+    trial = HookedTrial(folder / "trial", rank_of=(0, 1), keep_steps=4)
+    for number in range(7):
+        mode = Mode.EVAL if number == 5 else Mode.TRAIN
+        step, mode_step = trial.count(mode)
+        if mode is Mode.EVAL:
+            values: dict[str, Any] = {"val_loss": np.float32(number)}
+            trial.save(step, values, mode=mode, mode_step=mode_step, collections={"losses": ["val_loss"]})
+            continue
+        values = {"fc.weight": np.full((2, 3), number, np.float32), "loss": np.array(number, np.float32)}
+        reductions = {"gradient/fc.weight": {"abs_mean": 0.5 * number, "l2": 2.0 * number, "max": 1.0}}
+        collections = {"weights": ["fc.weight"], "gradients": ["gradient/fc.weight"], "losses": ["loss"]}
+        more: Any = {"reductions": reductions, "collections": collections}
+        trial.save(step, values, mode=mode, mode_step=mode_step, **more)
+    trial.close()
 
 
 def build_all(folder: Path, shared: Iterable[Path]) -> None:

@@ -883,6 +883,23 @@ def w_writer(seen, folder):
 
 
 @case
+def w_hook(seen, folder):
+    from smdebug import modes
+
+    trial = opened(folder)
+    seen("steps", lambda: [trial.steps(mode) for mode in modes])
+    seen("names", lambda: sorted(trial.tensor_names()))
+    for name in ("weights", "gradients", "losses"):
+        seen(name, lambda name=name: sorted(trial.tensor_names(collection=name)))
+    seen("weight", lambda: trial.tensor("fc.weight").value(6))
+    seen("loss", lambda: trial.tensor("loss").value(4))
+    seen("evaluation", lambda: trial.tensor("val_loss").value(0, mode=modes.EVAL))
+    seen("mean", lambda: trial.tensor("gradient/fc.weight").reduction_value(6, "mean", abs=True))
+    seen("norm", lambda: trial.tensor("gradient/fc.weight").reduction_value(6, "l2"))
+    seen("loaded", lambda: trial.loaded_all_steps)
+
+
+@case
 def shared(seen, folder):
     """Everything there is in the shared trials."""
     from smdebug import modes

@@ -32,7 +32,7 @@ LINES = {
     "RaisesWhenMade": 'raise KeyError("learning_rate")',
 }
 DUCK = "class Duck has no method invoke; derive it from smdebug.rules.rule.Rule"
-HEALTHY = ("Quiet", "Floods", "LeavesChildren", "SeesSecrets")
+HEALTHY = ("Quiet", "Floods", "LeavesChildren", "SeesSecrets", "StartsAPool", "OddDefault")
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +46,10 @@ def job(tmp_path_factory: pytest.TempPathFactory) -> tuple[Result, Path, Path]:
         environment.setenv("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "/secret")
         environment.setenv("RULE_EVALUATOR_WEBHOOK", "https://secret")
         environment.setenv("MY_API_TOKEN", "secret")
-        asked = [Asked(BAD, name) for name in (*ENDS, *HEALTHY, "SaysAnything", "Duck")]
+        asked = [
+            Asked(BAD, name)
+            for name in (*ENDS, *HEALTHY, "SaysAnything", "Duck", "TellsTooMuch", "DiesAfterItsFinding")
+        ]
         trial = saved(folder / "trial", STEPS)
         result = run_job(trial, folder / "out", asked, ["ExplodingTensor"], ["user_step_timeout=3"])
     return result, folder / "out", children
@@ -69,7 +72,7 @@ def test_rules_beside_them_judge_every_step(job: tuple[Result, Path, Path], name
 def test_a_builtin_rule_of_the_same_job_finishes(job: tuple[Result, Path, Path]):
     status = rule(job[0], "ExplodingTensor")
     assert (status.RuleEvaluationStatus, status.Evaluation.evaluated) == ("NoIssuesFound", STEPS)
-    assert job[0].exit_code == 3
+    assert job[0].exit_code == 1
 
 
 def test_an_answer_that_makes_no_sense_is_not_believed(job: tuple[Result, Path, Path]):
@@ -82,6 +85,17 @@ def test_a_class_without_the_base_is_refused_before_the_first_step(job: tuple[Re
     status = rule(job[0], "Duck")
     assert status.RuleEvaluationStatus == "Error"
     assert str(status.StatusDetails).endswith(DUCK)
+
+
+def test_what_a_rule_found_stands_when_its_process_dies_afterwards(job: tuple[Result, Path, Path]):
+    status = rule(job[0], "DiesAfterItsFinding")
+    assert (status.RuleEvaluationStatus, status.Findings) == ("IssuesFound", 1)
+
+
+def test_a_text_without_end_is_cut(job: tuple[Result, Path, Path]):
+    status = rule(job[0], "TellsTooMuch")
+    assert status.RuleEvaluationStatus == "IssuesFound"
+    assert (job[1] / "TellsTooMuch" / "findings.jsonl").stat().st_size < 10_000
 
 
 def test_the_traceback_holds_the_authors_lines_only(job: tuple[Result, Path, Path]):

@@ -12,7 +12,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from evaluator.isolation.files import Files
 from evaluator.testing import trial_from_series
+from evaluator.trial.opening import open_run
 from evaluator.writer import TrialWriter, write_end_marker
 from tests.isolation.jobs import FILES, Asked, rule, run_job, saved
 
@@ -47,6 +49,32 @@ def test_modes_and_their_steps_are_as_saved(tmp_path: Path, wanted: str, step: i
     trial = tmp_path / "t"
     trial_from_series(trial, {"loss": [1.0, 1.0, 1.0, 1.0]}, modes=["TRAIN", "EVAL", "TRAIN", "EVAL"])
     assert step_of(tmp_path, Asked(LOOKING, "CountsModes", {"wanted": wanted}), trial) == step
+
+
+def test_a_step_with_values_of_two_modes_is_one_step_for_a_class(tmp_path: Path):
+    log = tmp_path / "log.jsonl"
+    log.write_text("".join(f'{{"step": {step}, "loss": 1.0, "val_loss": 1.0}}\n' for step in range(3)))
+    result = run_job(log, tmp_path / "o", [Asked(LOOKING, "CountsCalls")])
+    status = rule(result, "CountsCalls")
+    assert (status.RuleEvaluationStatus, status.Evaluation.evaluated) == ("NoIssuesFound", 3)
+
+
+def test_lists_reach_a_constructor_as_sagemaker_writes_them(tmp_path: Path):
+    asked = Asked("misbehaving.py", "OddDefault", {"names": ["gradient", "loss"]}, "ours")
+    assert step_of(tmp_path, asked) is None
+
+
+def test_an_earlier_step_that_was_written_again_with_other_tensors_is_not_mixed_up(tmp_path: Path):
+    trial = saved(tmp_path / "t", 2)
+    source = open_run(str(trial))
+    files = Files(source)
+    asked = {"key": source.sightings()[0].key, "step": 0, "worker": "worker_0", "mode": "GLOBAL"}
+    right = files.values({**asked, "entries": [[0, "gradient/w", "value"]]})
+    wrong = files.values({**asked, "entries": [[0, "gradient/v", "value"]]})
+    far = files.values({**asked, "entries": [[99, "gradient/w", "value"]]})
+    assert (len(right.joined), right.problems) == (1, {})
+    assert list(wrong.problems) == [0]
+    assert list(far.problems) == [99]
 
 
 def test_a_step_that_has_not_come_is_not_waited_for(tmp_path: Path):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import random
 import signal
+import subprocess
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -11,8 +13,10 @@ from typing import Any
 
 import pytest
 
+from evaluator.formats.key_names import END_MARKER
 from tests.reliability.runs import (
     DEADLINE,
+    STEPS,
     available,
     differences,
     end,
@@ -81,8 +85,26 @@ def test_an_evaluator_that_is_killed_again_and_again_comes_to_the_same(
     assert any(rule["findings"] for rule in rules_of(verdicts(tmp_path / "killed")))
 
 
-def _wait(process: object, seconds: float) -> None:
+@pytest.mark.parametrize("seed", range(4))
+def test_a_stop_signal_at_any_moment_loses_no_saved_step(tmp_path: Path, seed: int):
+    dice = random.Random(seed)  # noqa: S311 - a test repeats itself
+    trial = finished_run(tmp_path / "trial", seed)
+    (trial / END_MARKER).unlink()
+    process = start(str(trial), tmp_path / "output", "--follow")
+    while not (tmp_path / "output" / "status.json").exists():
+        _wait(process, 0.05)
+    _wait(process, dice.uniform(0.0, 1.0))
+    process.send_signal(signal.SIGTERM)
+    end(process)
+
+    status = json.loads((tmp_path / "output" / "status.json").read_text())
+    assert status["job"]["ended_because"] == "stop_signal"
+    assert status["job"]["steps"]["complete"] == STEPS
+    assert status["job"]["steps"]["last"] == 3 * (STEPS - 1)
+
+
+def _wait(process: subprocess.Popen[str], seconds: float) -> None:
     """Let a process work for a while."""
     until = time.monotonic() + min(seconds, DEADLINE)
-    while time.monotonic() < until and process.poll() is None:  # type: ignore[attr-defined]
+    while time.monotonic() < until and process.poll() is None:
         time.sleep(0.01)

@@ -10,7 +10,7 @@ from evaluator import strict_json
 from evaluator.errors import OutputError, StorageUnavailable
 from evaluator.finding import Finding
 from evaluator.sinks.base import Outputs, Sink
-from evaluator.sinks.fan_out import SinkSet, build_sinks
+from evaluator.sinks.fan_out import FIRST_PAUSE, LONGEST_LOSS, LONGEST_PAUSE, SinkSet, build_sinks
 from evaluator.sinks.findings import FindingsFile
 from evaluator.sinks.status_file import StatusFile
 from evaluator.status import JobStatus
@@ -46,6 +46,9 @@ class Listener(Sink):
 
     def report(self, folder: str, file_name: str, text: str) -> None:
         self._hear(f"report {text}", folder)
+
+    def keep(self, key: str, data: bytes, beginning: bytes) -> None:
+        self._hear(f"text {key}", key.partition("/")[0])
 
     def close(self, status: JobStatus) -> None:
         self._hear("close", "")
@@ -97,8 +100,10 @@ def test_what_a_sink_could_not_take_is_told_again_in_order(clock: FakeClock):
     sinks.finding(make_finding(event="cleared", last_step=4, steps_met=2))
     sinks.report("folder", "page.html", "old")
     sinks.report("folder", "page.html", "new")
+    sinks.keep("folder/traceback.txt", b"Traceback", b"Trace")
     sinks.status(make_status())
     sink.down = None
+    clock.advance(FIRST_PAUSE)
     sinks.status(make_status())
 
     assert sink.heard == [
@@ -106,9 +111,10 @@ def test_what_a_sink_could_not_take_is_told_again_in_order(clock: FakeClock):
         "finding VanishingGradient 3 met",
         "finding VanishingGradient 3 cleared",
         "report new",
+        "text folder/traceback.txt",
         "status",
     ]
-    assert len(healthy.heard) == 7
+    assert len(healthy.heard) == 8
 
 
 def test_failures_are_counted_and_noted_in_the_status(clock: FakeClock):
@@ -119,12 +125,13 @@ def test_failures_are_counted_and_noted_in_the_status(clock: FakeClock):
     sink.down = ""
     sinks.finding(make_finding())
     sinks.status(status)
+    clock.advance(FIRST_PAUSE)
     sinks.status(status)
 
-    assert sinks.failures == {"listener": 5}
+    assert sinks.failures == {"listener": 4}
     assert status.job.notes == [
         "a note of the job",
-        "listener: failed 3 times, last: s3://bucket: does not answer; not written: 1 findings, 0 reports",
+        "listener: failed 2 times, last: s3://bucket: does not answer; not written: 1 findings, 0 reports",
     ]
 
 
@@ -151,6 +158,37 @@ def test_one_configuration_that_cannot_be_written_does_not_hold_up_the_others(cl
     sinks.finding(make_finding())
 
     assert sink.heard == ["finding VanishingGradient 3 met"]
+
+
+def test_what_fails_is_tried_again_less_and_less_often_and_everything_else_at_once(clock: FakeClock):
+    sink = Listener()
+    sinks = SinkSet([sink], clock)
+    sink.down = "AllZero"
+    sinks.finding(make_finding("AllZero"))
+    for _ in range(600):
+        clock.advance(1.0)
+        sinks.status(make_status())
+    failures = sinks.failures["listener"]
+    sink.down = None
+    clock.advance(LONGEST_PAUSE)
+    sinks.status(make_status())
+
+    # after 1, 2, 4, 8 and 16 seconds, and then every 30
+    assert failures == 1 + 5 + (600 - 31) // 30
+    assert (sink.heard.count("status"), sink.heard[-2:]) == (601, ["finding AllZero 3 met", "status"])
+
+
+def test_a_sink_that_does_not_answer_is_asked_one_thing_only(clock: FakeClock):
+    sink = Listener(clock, slow=30.0)
+    sinks = SinkSet([sink], clock)
+    sinks.start(make_status())
+    sink.down = ""
+    for rule in ("AllZero", "VanishingGradient", "NonFinite"):
+        sinks.finding(make_finding(rule))
+    clock.advance(300.0)
+    sinks.status(make_status())
+
+    assert (sink.tries, clock.monotonic()) == (1 + 2, 360.0)
 
 
 def test_a_sink_that_fails_slowly_rests_so_that_the_job_goes_on(clock: FakeClock):
@@ -199,6 +237,50 @@ def test_an_essential_sink_that_fails_at_the_start_ends_the_job(clock: FakeClock
 
     with pytest.raises(OutputError):
         SinkSet([StatusFile(store, clock)], clock).start(make_status())
+
+
+def test_a_job_whose_status_cannot_be_written_for_long_is_over_and_the_path_is_named(clock: FakeClock):
+    store = UnreliableStore("memory://output", clock)
+    sinks = SinkSet([StatusFile(store, clock), Listener()], clock)
+    status = make_status(make_rule())
+    sinks.start(status)
+    store.down = True
+    status.DebugRuleEvaluationStatuses[0].RuleEvaluationStatus = "Stopped"
+    sinks.status(status)
+    clock.advance(LONGEST_LOSS - 10.0)
+    sinks.status(status)
+    clock.advance(10.0)
+
+    with pytest.raises(OutputError, match="memory://output: does not answer; nothing could be written for 900 s"):
+        sinks.status(status)
+
+
+def test_a_status_that_can_be_written_again_in_time_ends_nothing(clock: FakeClock):
+    store = UnreliableStore(clock=clock)
+    sinks = SinkSet([StatusFile(store, clock)], clock)
+    status = make_status(make_rule())
+    sinks.start(status)
+    for second in range(4 * int(LONGEST_LOSS)):
+        clock.advance(1.0)
+        # it works for half a minute now and then
+        store.down = second % 600 > LONGEST_PAUSE
+        status.job.steps.complete = second
+        sinks.status(status)
+
+    assert sinks.failures["status file"] > 100
+
+
+def test_other_sinks_may_fail_for_ever(clock: FakeClock):
+    sink = Listener()
+    sinks = SinkSet([StatusFile(MemoryStore(clock=clock), clock), sink], clock)
+    sinks.start(make_status())
+    sink.down = ""
+    sinks.finding(make_finding())
+    for _ in range(10):
+        clock.advance(LONGEST_LOSS)
+        sinks.status(make_status())
+
+    assert not sinks.status_lost
 
 
 def test_a_status_that_is_lost_is_known_and_found_again(clock: FakeClock):

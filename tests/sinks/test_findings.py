@@ -113,3 +113,9 @@ class TestFindingsFile(SinkContract):
         sink.finding(make_finding(step=4))
 
         assert (tmp_path / KEY).read_bytes() == make_finding().line() + make_finding(step=4).line()
+
+    def test_only_what_is_there_is_read_at_the_start(self, store):
+        store.write(KEY, make_finding().line())
+        FindingsFile(store, {f"Rule{number}": f"Rule{number}" for number in range(100)} | FOLDERS).start(make_status())
+
+        assert (store.requests.list, store.requests.get) == (1, 1)

@@ -34,3 +34,25 @@ class TestReports(SinkContract):
     def test_a_name_that_is_no_page_is_refused(self, sink, name):
         with pytest.raises(OutputError, match="is not the name of a page"):
             sink.report("Create", name, "text")
+
+    def test_a_page_that_did_not_change_is_not_written_again(self, sink, store):
+        sink.report("Create", "page.html", "text")
+        sink.report("Create", "page.html", "text")
+        puts = store.requests.put
+        sink.report("Create", "page.html", "other")
+
+        assert (puts, store.requests.put) == (1, 2)
+
+    def test_a_text_that_a_rule_left_is_written(self, sink, store):
+        sink.keep("AllZero/traceback.txt", b"Traceback of now", b"Traceback ")
+
+        assert store.read("AllZero/traceback.txt") == b"Traceback of now"
+
+    @pytest.mark.parametrize(
+        ("there", "expected"), [(b"Traceback of before", b"Traceback of now"), (b"theirs", b"theirs"), (b"", b"")]
+    )
+    def test_a_text_of_somebody_else_stays(self, sink, store, there, expected):
+        store.write("AllZero/traceback.txt", there)
+        sink.keep("AllZero/traceback.txt", b"Traceback of now", b"Traceback ")
+
+        assert store.read("AllZero/traceback.txt") == expected

@@ -106,3 +106,15 @@ class TestStatusFile(SinkContract):
         sink.close(status)
 
         assert self.written(store)["job"]["ended_because"] == "end_marker"
+
+    def test_what_is_no_new_word_and_could_not_be_written_is_written_at_the_next_call(self, sink, store, clock, status):
+        sink.start(status)
+        status.job.steps.complete = 7
+        clock.advance(5.0)
+        store.down = True
+        with pytest.raises(StorageError):
+            sink.status(status)
+        store.down = False
+        sink.status(status)
+
+        assert self.written(store)["job"]["steps"]["complete"] == 7

@@ -7,8 +7,9 @@ import os
 import socket
 import subprocess
 import sys
-from collections.abc import Callable
-from contextlib import nullcontext, suppress
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -474,3 +475,53 @@ def test_no_descriptor_is_left_open(root: Path):
                 call(key)
 
     assert len(os.listdir("/proc/self/fd")) == before
+
+
+# rights
+
+
+@contextmanager
+def as_nobody() -> Iterator[None]:
+    """Without root's right to read everything."""
+    if os.geteuid() != 0:
+        yield
+        return
+    os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+
+
+@pytest.fixture
+def readable() -> Iterator[Path]:
+    """A folder that everybody can go to, with two files of which one may not be read."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        (folder / "open").write_bytes(b"text")
+        (folder / "closed").write_bytes(b"text")
+        (folder / "closed").chmod(0)
+        yield folder
+
+
+def test_a_file_that_may_not_be_read_costs_only_itself(readable: Path):
+    store = FileStore(readable)
+    with as_nobody():
+        with pytest.raises(KeyRefused, match="closed: may not be read: Permission denied; a file that user"):
+            store.read("closed")
+        with pytest.raises(KeyRefused, match="closed: may not be read"):
+            store.read_range("closed", 0, 1)
+
+        assert (store.read("open"), keys(store)) == (b"text", ["closed", "open"])
+
+
+def test_an_empty_folder_is_removed_and_no_other(root: Path):
+    store = FileStore(root)
+    (root / "empty").mkdir()
+    store.write("full/a", b"")
+    (root / "link").symlink_to("empty")
+    for name in ("full", "link", "absent", "empty"):
+        store.drop_empty(name)
+
+    assert sorted(path.name for path in root.iterdir()) == ["a", "full", "link"]

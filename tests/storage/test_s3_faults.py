@@ -176,13 +176,24 @@ def test_who_is_told_to_stop_does_not_wait_for_s3(store: Store, s3: Traffic, clo
     assert (clock.monotonic(), s3.counts) == (0, {"LIST": 1 + connection.AFTER_WAKING})
 
 
-@pytest.mark.parametrize(("status", "code"), [(501, "NotImplemented"), (400, "InvalidRequest"), (404, "404")])
+@pytest.mark.parametrize(
+    ("status", "code"), [(501, "NotImplemented"), (400, "InvalidRequest"), (405, "MethodNotAllowed")]
+)
 def test_what_s3_refuses_is_not_asked_again_and_is_no_missing_key(store: Store, s3: Traffic, status: int, code: str):
     s3.fault = always(Wrong(status, code))
 
     with pytest.raises(StorageUnavailable, match=rf"S3 refuses the request \({code}: as the test wants it\)"):
         store.read("index/0")
     assert s3.counts == {"GET": 1}
+
+
+def test_a_refusal_that_was_cut_before_it_says_why_is_asked_for_again(store: Store, s3: Traffic):
+    s3.fault = every(2, CUT)
+    store.stat("index/0")
+
+    with pytest.raises(KeyMissing):
+        store.read("absent")
+    assert s3.counts["GET"] == 2
 
 
 def test_a_bucket_that_goes_away_is_no_missing_key(store: Store, s3: Traffic):
@@ -371,3 +382,19 @@ def test_a_key_that_vanishes_between_list_and_get_is_missing(store: Store, s3: T
 
     with pytest.raises(KeyMissing, match=rf"^s3://{bucket}/job/index/0: nothing is stored there"):
         store.read_range(first.key, 0, 5)
+
+
+def test_whoever_has_something_else_to_do_waits_for_less_long(store: Store, s3: Traffic, clock: FakeClock):
+    s3.fault = always(Wrong())
+    store.wait_at_most(30.0)
+
+    with pytest.raises(StorageUnavailable, match=r"within (2\d|1\d|30) s"):
+        store.below("index").read("0")
+    assert 10 <= clock.monotonic() <= 30
+
+
+def test_waiting_for_less_long_is_still_waiting(store: Store, s3: Traffic, clock: FakeClock):
+    s3.fault = lambda _: Wrong() if clock.monotonic() < 10 else None
+    store.wait_at_most(30.0)
+
+    assert store.read("index/0") == b"0123456789"

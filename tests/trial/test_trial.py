@@ -23,6 +23,7 @@ from evaluator.writer import TrialWriter
 from tests.saved_run import SavedRun, ScriptedClock
 
 GRACE, QUORUM, RELIST = 30.0, 300.0, 600.0
+PATIENCE = 1800.0
 COMPLETE, PARTIAL = Completeness.COMPLETE, Completeness.PARTIAL
 
 
@@ -57,7 +58,8 @@ class Judged(Trial):
 
 
 def follow(run: SavedRun) -> Trial:
-    return Judged(SmdebugFolder(run.store), run.clock, Waits(GRACE, QUORUM), following=True, relist=RELIST)
+    waits = Waits(GRACE, QUORUM)
+    return Judged(SmdebugFolder(run.store), run.clock, waits, following=True, relist=RELIST, patience=PATIENCE)
 
 
 def read_once(run: SavedRun) -> Trial:
@@ -83,12 +85,12 @@ def workers(step: Step) -> list[str]:
 def test_each_step_is_yielded_once_and_in_order(run: SavedRun):
     trial = follow(run)
     run.save(10)
-    run.save(2)
+    run.save(0)
     first = steps(trial.poll())
     run.clock.advance(1)
     run.save(11)
 
-    assert (first, steps(trial.poll()), steps(trial.poll())) == ([2, 10], [11], [])
+    assert (first, steps(trial.poll()), steps(trial.poll())) == ([0, 10], [11], [])
 
 
 def test_an_empty_run_yields_nothing(run: SavedRun):
@@ -150,15 +152,49 @@ def test_a_file_that_comes_after_its_step_was_taken_is_late(pair: SavedRun):
 
 def test_an_earlier_step_after_a_later_one_is_late(run: SavedRun):
     trial = follow(run)
+    run.save(0)
     run.save(10)
     first = steps(trial.poll())
     run.save(5)
 
-    assert (first, steps(trial.poll()), trial.counts.late_files) == ([10], [], 1)
+    assert (first, steps(trial.poll()), trial.counts.late_files) == ([0, 10], [], 1)
+
+
+def test_a_step_further_on_than_any_before_waits_for_what_may_be_missing(run: SavedRun):
+    trial = follow(run)
+    for step in (0, 5, 15):
+        run.save(step)
+    first = steps(trial.poll())
+    run.clock.advance(1)
+    run.save(10)
+
+    assert (first, steps(trial.poll()), trial.counts.late_files) == ([0, 5], [10, 15], 0)
+
+
+def test_where_nothing_was_missing_steps_so_far_apart_are_taken_at_once_from_then_on(run: SavedRun):
+    trial = follow(run)
+    for step in (0, 5, 15):
+        run.save(step)
+    list(trial.poll())
+    waited = [step.number for step in poll_after(trial, run, GRACE)]
+    run.save(25)
+
+    assert (waited, steps(trial.poll())) == ([15], [25])
+
+
+def test_a_run_that_does_not_begin_at_its_first_step_waits_for_what_may_be_missing(run: SavedRun):
+    trial = follow(run)
+    run.save(3)
+    first = steps(trial.poll())
+    run.clock.advance(1)
+    run.save(0)
+
+    assert (first, steps(trial.poll())) == ([], [0, 3])
 
 
 def test_a_late_file_that_still_grows_is_no_restart(run: SavedRun):
     trial = follow(run)
+    run.save(0)
     run.save(10)
     list(trial.poll())
     files = run.files(5)
@@ -173,7 +209,7 @@ def test_only_the_last_saved_steps_are_looked_at_until_the_next_whole_listing(ru
     for step in range(100, 150):
         run.save(step)
     trial = follow(run)
-    list(trial.poll())
+    poll_after(trial, run, GRACE)
     run.save(5)
     soon = poll_after(trial, run, 1), trial.counts.late_files
     later = poll_after(trial, run, RELIST), trial.counts.late_files
@@ -341,17 +377,19 @@ def test_a_bad_file_is_tried_again_while_following(run: SavedRun, bad: bytes):
 
 def test_a_bad_file_is_counted_and_named_when_its_step_is_taken(run: SavedRun):
     trial = follow(run)
+    run.save(0)
     run.store.write(index_key(1, "worker_0"), b"")
     run.save(2)
     taken = [[step.number for step in poll_after(trial, run, seconds)] for seconds in (0, 1, GRACE)]
 
-    assert taken == [[], [], [1, 2]]
-    assert (trial.counts.unreadable, trial.counts.partial, trial.counts.complete) == (1, 1, 1)
+    assert taken == [[0], [], [1, 2]]
+    assert (trial.counts.unreadable, trial.counts.partial, trial.counts.complete) == (1, 1, 2)
     assert "0 bytes" in trial.problems[index_key(1, "worker_0")]
 
 
 def test_a_bad_file_that_is_mended_after_its_step_was_taken_is_late(run: SavedRun):
     trial = follow(run)
+    run.save(0)
     run.store.write(index_key(1, "worker_0"), b"")
     run.save(2)
     for seconds in (0, GRACE):

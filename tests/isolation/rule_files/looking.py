@@ -80,3 +80,13 @@ class Remembers(Rule):
         assert list(self.seen) == sorted(self.seen)
         self.seen = (*self.seen, step)
         return len(self.seen) == 5
+
+
+class CountsCalls(Rule):
+    """How often it is invoked at a step."""
+
+    calls = ()
+
+    def invoke_at_step(self, step):
+        self.calls = (*self.calls, step)
+        return len(self.calls) != len(set(self.calls))

@@ -110,3 +110,40 @@ class SeesSecrets(Rule):
     def invoke_at_step(self, step):
         hidden = ("AWS_", "RULE_EVALUATOR_", "MY_API_TOKEN")
         return any(name.startswith(hidden) for name in os.environ)
+
+
+class TellsTooMuch(Rule):
+    def invoke(self, step):
+        from smdebug.exceptions import RuleEvaluationConditionMet
+
+        raise RuleEvaluationConditionMet("x" * 10_000_000, step)
+
+    def invoke_at_step(self, step):
+        return False
+
+
+class DiesAfterItsFinding(Rule):
+    def invoke_at_step(self, step):
+        import threading
+
+        # ends the process a moment after the answer
+        threading.Timer(0.05, os._exit, [9]).start()
+        return True
+
+
+class StartsAPool(Rule):
+    def invoke_at_step(self, step):
+        import subprocess
+
+        sleeper = subprocess.Popen(["sleep", "60"])
+        sleeper.terminate()
+        return sleeper.wait() != -signal.SIGTERM
+
+
+class OddDefault(Rule):
+    def __init__(self, base_trial, function=abs, names=""):
+        super().__init__(base_trial)
+        self.names = names
+
+    def invoke_at_step(self, step):
+        return self.names not in ("", "gradient,loss")
