@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import struct
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -83,16 +84,22 @@ def encode_event(name: str, values: object, *, step: int, mode: Mode, mode_step:
         raise FormatError(where, "a tensor needs a name", "any text would be right")
     if not 0 <= step < 1 << 63:
         raise FormatError(where, f"step {step} cannot be saved", "0 to 2**63 - 1 would be right")
-    plugins = ((b"mode_step", mode_step), (b"mode", int(mode)))
-    metadata = b"".join(
-        wire.bytes_field(PLUGIN_DATA, wire.bytes_field(1, plugin) + wire.bytes_field(2, b"%d" % number))
-        for plugin, number in plugins
-    )
     tag = wire.bytes_field(TAG, wire.encode_text(name, where, "the name"))
-    value = tag + wire.bytes_field(TENSOR, tensor.encode(values, name, where)) + wire.bytes_field(METADATA, metadata)
+    value = tag + wire.bytes_field(TENSOR, tensor.encode(values, name, where)) + _metadata(int(mode), mode_step)
     # proto3 leaves out a number that is 0.
     time = struct.pack("<Bd", WALL_TIME << 3 | wire.FIXED64, wall_time) if wall_time else b""
     return time + wire.number_field(STEP, step) + wire.bytes_field(SUMMARY, wire.bytes_field(VALUE, value))
+
+
+@lru_cache(64)
+def _metadata(mode: int, mode_step: int) -> bytes:
+    """The field with mode and mode step, which all tensors of a step have."""
+    plugins = ((b"mode_step", mode_step), (b"mode", mode))
+    content = b"".join(
+        wire.bytes_field(PLUGIN_DATA, wire.bytes_field(1, plugin) + wire.bytes_field(2, b"%d" % number))
+        for plugin, number in plugins
+    )
+    return wire.bytes_field(METADATA, content)
 
 
 def decode_event(payload: bytes | memoryview, where: str = "", most: int | None = None) -> Event | None:

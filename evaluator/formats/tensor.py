@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -163,8 +164,7 @@ def encode(values: object, name: str, where: str) -> bytes:
     other than the reference.
     """
     array = _as_array(values, where)
-    sizes = [wire.number_field(1, size) + wire.bytes_field(2, f"{name}_{size}".encode()) for size in array.shape]
-    shape = wire.bytes_field(SHAPE, b"".join(wire.bytes_field(DIM, size) for size in sizes))
+    shape = _encode_shape(name, array.shape)
     if array.dtype.kind in "TUO":
         texts = array.ravel().tolist()
         if all(isinstance(text, str) for text in texts):
@@ -176,6 +176,13 @@ def encode(values: object, name: str, where: str) -> bytes:
         raise FormatError(where, f"numpy type {array.dtype} cannot be saved", f"text or one of {known}")
     content = array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes()
     return wire.number_field(DTYPE, code) + shape + (wire.bytes_field(CONTENT, content) if content else b"")
+
+
+@lru_cache(4096)
+def _encode_shape(name: str, shape: tuple[int, ...]) -> bytes:
+    """The field with the dimensions, which a tensor has at every step."""
+    sizes = [wire.number_field(1, size) + wire.bytes_field(2, f"{name}_{size}".encode()) for size in shape]
+    return wire.bytes_field(SHAPE, b"".join(wire.bytes_field(DIM, size) for size in sizes))
 
 
 def _as_array(values: object, where: str) -> NDArray[Any]:

@@ -7,6 +7,7 @@ Source:
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -157,6 +158,7 @@ def encode_text(value: str, where: str, what: str) -> bytes:
         ) from error
 
 
+@lru_cache(4096)
 def encode_varint(value: int) -> bytes:
     """A number of at most 64 bits; negative ones take 10 bytes, as int64 does."""
     value &= 0xFFFFFFFFFFFFFFFF
