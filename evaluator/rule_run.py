@@ -147,17 +147,20 @@ class RuleRun(RuleState):
         except Exception:  # noqa: BLE001 - a rule may raise anything; it must end that rule only
             self.failure = traceback.format_exc()
             return []
-        # asked once more about a step, on an idle poll or at the end, it is no further step
-        again = moment.kind != "step" and moment.step == self._asked_at
-        self._asked_at = moment.step
+        # asked once more, on an idle poll or at the end, it is no further step: nothing of later ones concerned it
+        at = moment.step
+        if moment.kind != "step" and "step" in self.configuration.rule.at and self._asked_at is not None:
+            at = self._asked_at
+        again = moment.kind != "step" and at == self._asked_at
+        self._asked_at = at
         if isinstance(verdict, NotYet):
             self.not_yet = verdict.reason
             if not again:
                 self.skip(verdict.reason)
             return []
         self._last_check = moment.step
-        if not again or self.counts.last_step != moment.step:
-            self._count_evaluated(moment.step)
+        if not again or self.counts.last_step != at:
+            self._count_evaluated(at)
         if isinstance(verdict, Decided):
             self.decided = verdict.reason
             return self._clear()

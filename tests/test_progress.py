@@ -127,6 +127,22 @@ def test_at_the_end_a_rule_is_asked_again_only_if_it_looks_at_progress(tmp_path:
     assert len(times) == asked
 
 
+def test_a_rule_that_is_asked_at_the_end_was_not_evaluated_at_steps_that_did_not_concern_it(tmp_path: Path):
+    tensors: dict[str, list[float | None]] = {"loss": [1.0, 1.0, None], "w": [1.0, 1.0, 1.0]}
+    trial_from_series(tmp_path, tensors, collections={"losses": ["loss"]})
+    rule = Rule(
+        "Asked",
+        "info",
+        RuleParameters,
+        requires=lambda _: [Summary("losses"), Progress(triggers=False)],
+        condition=lambda *_: None,
+        at=frozenset({"step", "end"}),
+    )
+    status = evaluate(str(tmp_path), [_configured(rule)]).status.DebugRuleEvaluationStatuses[0]
+
+    assert (status.Evaluation.evaluated, status.Evaluation.last_step) == (2, 1)
+
+
 def _configured(rule: Rule) -> RuleConfiguration:
     configured = configure(RuleRequest(rule.name, {}, "command line", rule.name), rule)
     assert not isinstance(configured, list)
