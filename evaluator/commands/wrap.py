@@ -156,7 +156,7 @@ class Script:
         if self.stopped or self._process.poll() is not None:
             return
         self.stopped = True
-        log.warning("script_stopped", pid=self.pid)
+        log.warning("script_stopped")
         self.terminate()
         with suppress(OSError):
             # a script that goes on in spite of the signal may look for this
