@@ -124,12 +124,6 @@ class Evaluation:
         over = [*self._last_words, *self._gather(self.runs)]
         return [*over, *(finding for run in self.runs if isinstance(run, RuleRun) for finding in run.finish())]
 
-    def close(self) -> None:
-        """End the processes of rules."""
-        for run in self.runs:
-            if isinstance(run, IsolatedRun):
-                run.close()
-
     @property
     def _local(self) -> list[RuleRun]:
         """The active rules that are judged in this process."""

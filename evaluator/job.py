@@ -17,6 +17,7 @@ from evaluator.engine.partners import Partners
 from evaluator.errors import InputError, OutputError, OutputTaken, StorageError
 from evaluator.evaluation import Evaluation
 from evaluator.finding import Finding
+from evaluator.isolation.isolated_run import Isolation
 from evaluator.job_outputs import JobOutputs
 from evaluator.job_status import JobFacts, StatusMaker
 from evaluator.loop import Loop, Pace
@@ -24,7 +25,7 @@ from evaluator.other_trials import OtherTrials
 from evaluator.outcome import exit_code
 from evaluator.outside import Outside, look_outside
 from evaluator.reasons import unmatched_notes
-from evaluator.rule_processes import isolated_runs, isolation_of
+from evaluator.rule_processes import isolated_runs
 from evaluator.sources.base import Source
 from evaluator.status import EndedBecause, JobStatus, details_internal
 from evaluator.trial.completeness import Waits
@@ -189,7 +190,7 @@ class Job:
             patience=idle_timeout(settings.idle_timeout, self._config.rules) if settings.follow else 0.0,
         )  # fmt: skip
         partners = Partners(source, settings.memory_budget, others.values)
-        isolation = isolation_of(self._config, source, lambda: self.stop.now)
+        isolation = Isolation.of(source, self._config.trial, settings, lambda: self.stop.now)
         self._evaluation = Evaluation(
             self._config.rules, self._trial, partners, following=settings.follow, isolation=isolation
         )

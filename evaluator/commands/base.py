@@ -196,6 +196,33 @@ OtherTrialOption = Annotated[
         rich_help_panel=RULES,
     ),
 ]
+OutputOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="DIR|s3://...",
+        help="Where status and findings go, a folder or s3://BUCKET/PREFIX (default: rule-output).",
+        rich_help_panel=OUTPUT,
+    ),
+]
+LabelOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="k=v", help="A label for status and findings; may be given several times.", rich_help_panel=OUTPUT
+    ),
+]
+FailOnOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SEVERITY",
+        help="Exit with 1 for findings of this severity or above: critical, error, warning, info, never "
+        "(default: info).",
+        rich_help_panel=VERDICT,
+    ),
+]
+ExitZeroOption = Annotated[
+    bool,
+    typer.Option("--exit-zero", metavar="", help="Findings do not change the exit code.", rich_help_panel=VERDICT),
+]
 SourceOption = Annotated[
     str | None,
     typer.Option(

@@ -12,11 +12,14 @@ import typer
 from evaluator.commands.base import (
     FOLLOWING,
     OUTPUT,
-    VERDICT,
     AfterEndOption,
     Command,
     ConfigOption,
+    ExitZeroOption,
+    FailOnOption,
+    LabelOption,
     OtherTrialOption,
+    OutputOption,
     RuleFileOption,
     RuleOption,
     Session,
@@ -45,20 +48,8 @@ def run(
     other_trial: OtherTrialOption = None,
     settings: SetOption = None,
     source: SourceOption = None,
-    output: Annotated[
-        str | None,
-        typer.Option(
-            metavar="DIR|s3://...",
-            help="Where status and findings go, a folder or s3://BUCKET/PREFIX (default: rule-output).",
-            rich_help_panel=OUTPUT,
-        ),
-    ] = None,
-    label: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="k=v", help="A label for status and findings; may be given several times.", rich_help_panel=OUTPUT
-        ),
-    ] = None,
+    output: OutputOption = None,
+    label: LabelOption = None,
     as_json: Annotated[
         bool,
         typer.Option(
@@ -106,19 +97,8 @@ def run(
             rich_help_panel=FOLLOWING,
         ),
     ] = False,
-    fail_on: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SEVERITY",
-            help="Exit with 1 for findings of this severity or above: critical, error, warning, info, never "
-            "(default: info).",
-            rich_help_panel=VERDICT,
-        ),
-    ] = None,
-    exit_zero: Annotated[
-        bool,
-        typer.Option("--exit-zero", metavar="", help="Findings do not change the exit code.", rich_help_panel=VERDICT),
-    ] = False,
+    fail_on: FailOnOption = None,
+    exit_zero: ExitZeroOption = False,
 ) -> int:
     """Evaluate rules over a trial, as it stands or (with --follow) while it grows.
 

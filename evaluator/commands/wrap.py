@@ -7,6 +7,7 @@ import subprocess
 import threading
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -14,11 +15,13 @@ import structlog
 import typer
 
 from evaluator.commands.base import (
-    OUTPUT,
-    VERDICT,
     Command,
     ConfigOption,
+    ExitZeroOption,
+    FailOnOption,
+    LabelOption,
     OtherTrialOption,
+    OutputOption,
     RuleFileOption,
     RuleOption,
     SetOption,
@@ -58,27 +61,10 @@ def wrap(
     config: ConfigOption = None,
     other_trial: OtherTrialOption = None,
     settings: SetOption = None,
-    output: Annotated[
-        str | None,
-        typer.Option(
-            metavar="DIR|s3://...",
-            help="Where status and findings go, a folder or s3://BUCKET/PREFIX (default: rule-output).",
-            rich_help_panel=OUTPUT,
-        ),
-    ] = None,
-    label: Annotated[
-        list[str] | None, typer.Option(metavar="k=v", help="A label for status and findings.", rich_help_panel=OUTPUT)
-    ] = None,
-    fail_on: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SEVERITY", help="As of run: which findings exit with 1 (default: info).", rich_help_panel=VERDICT
-        ),
-    ] = None,
-    exit_zero: Annotated[
-        bool,
-        typer.Option("--exit-zero", metavar="", help="Findings do not change the exit code.", rich_help_panel=VERDICT),
-    ] = False,
+    output: OutputOption = None,
+    label: LabelOption = None,
+    fail_on: FailOnOption = None,
+    exit_zero: ExitZeroOption = False,
 ) -> int:
     """Run a training script, and evaluate rules over what it saves until it ends.
 
@@ -104,7 +90,7 @@ def wrap(
         checked = load(arguments, session.environment)
         script = Script(command, Path(trial))
         try:
-            checked = load(_until(arguments, script.pid), session.environment)
+            checked = replace(checked, until_pid=script.pid)
 
             def watch(status: JobStatus, _: int) -> None:
                 if least is not None and _found(status, least):
@@ -170,11 +156,6 @@ class Script:
         """Its exit code, when it has ended; 128 and the number of the signal that ended it."""
         code = self._process.wait()
         return 128 - code if code < 0 else code
-
-
-def _until(arguments: Arguments, pid: int) -> Arguments:
-    """The same, ending with a process."""
-    return Arguments(**{**vars(arguments), "until_pid": pid})
 
 
 def _severity(word: str | None) -> str | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,8 @@ from evaluator.engine.kept import OnDemand
 from evaluator.engine.local import FileSummary
 from evaluator.errors import EvaluatorError
 from evaluator.isolation.messages import File, Values
-from evaluator.sources.base import FileValues, Layout, Sighting, Source, StepFile
+from evaluator.segments import Array, Segments
+from evaluator.sources.base import FileValues, Layout, Positions, Sighting, Source, StepFile
 
 MOST_LAYOUTS = 512
 """Layouts that are numbered; a run that keeps inventing new ones gets new numbers now and then."""
@@ -21,6 +22,9 @@ OPEN_FILES = 16
 
 NewLayouts = dict[int, tuple[tuple[str, ...], tuple[str, ...]]]
 """Number -> names and kinds, of layouts that the other side does not know yet."""
+
+
+Shapes = Sequence[tuple[int, ...]]
 
 
 class Layouts:
@@ -98,14 +102,18 @@ class Files:
 
 def packed(read: FileValues) -> Values:
     """Values as they are sent."""
-    joined = [(positions, segments.flat, segments.counts, segments.shapes) for _, positions, segments in read.joined]
+    joined = _laid_out((positions, segments) for _, positions, segments in read.joined)
     return Values(joined, read.texts, read.empty, read.problems, read.wall_time)
 
 
 def _values(one: FileSummary) -> Values:
     """What was read of a file, as it is sent."""
     kept = one.kept
-    joined = [] if kept is None else kept.joined
+    joined = [] if kept is None else _laid_out(kept.joined)
     texts = {} if kept is None else kept.texts
-    arrays = [(positions, segments.flat, segments.counts, segments.shapes) for positions, segments in joined]
-    return Values(arrays, texts, one.empty, one.problems, one.wall_time)
+    return Values(joined, texts, one.empty, one.problems, one.wall_time)
+
+
+def _laid_out(joined: Iterable[tuple[Positions, Segments]]) -> list[tuple[Positions, Array, Positions, Shapes]]:
+    """Joined values as plain arrays."""
+    return [(positions, segments.flat, segments.counts, segments.shapes) for positions, segments in joined]
