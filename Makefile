@@ -9,7 +9,7 @@ INSTALLED := $(VENV)/.installed
 PIP := PIP_CONSTRAINT=/dev/null PIP_USER=0 PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check lint types docs-fresh changelog wheel format docs bench zoo logs conformance hooks fuzz lock
+.PHONY: help setup demo test check lint types docs-fresh changelog wheel format docs bench bench-peer zoo logs conformance hooks fuzz lock image image-test push
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -66,8 +66,11 @@ format: setup ## put the code in form
 docs: setup ## make the generated pages anew
 	$(BIN)/python docs/generate.py
 
-bench: setup ## time one rule and all rules over a generated trial
-	$(BIN)/python -m benchmarks.bench
+bench: setup ## measure the speed of the program on generated trials (some 6 GB in a temporary folder)
+	$(BIN)/python -m benchmarks.speed
+
+bench-peer: setup ## the same beside smdebug 1.0.34, and write the tables into docs/performance.md (half an hour or so)
+	$(BIN)/python -m benchmarks.speed --peer --write docs/performance.md
 
 zoo: setup ## run the rules over healthy and faulty training programs, and write the table into docs/detection.md
 	$(BIN)/python -m benchmarks.zoo --write docs/detection.md
@@ -92,8 +95,24 @@ hooks: .hooks/.installed ## test the hooks with PyTorch, XGBoost and Keras, in a
 	.hooks/bin/python -m pip install --quiet --quiet -r tests/hooks/requirements.txt -e .
 	@touch $@
 
-lock: ## choose the newest packages anew and write requirements.lock
+# a laptop without docker does without these: nothing else needs them
+image: ## build the images rule-evaluator and rule-evaluator-builtin (BASE_IMAGE=... to build on another one)
+	docker/build.sh
+
+image-test: setup ## run the images: any user, read-only, without network; prints their size and start time
+	IMAGE_TESTS=1 $(BIN)/python -m pytest tests/docker
+
+IMAGE ?= rule-evaluator
+
+push: setup ## push IMAGE to ECR (REGION=...), or to REGISTRY=host:port/name, and print its digest
+	@$(BIN)/python docker/push.py $(IMAGE) $(if $(REGISTRY),--registry $(REGISTRY)) $(if $(REGION),--region $(REGION))
+
+LOCK := --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url --quiet
+
+lock: ## choose the newest packages anew and write requirements.lock, and from it what the images hold
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(PIP) install --quiet uv
-	$(BIN)/uv pip compile pyproject.toml --all-extras --group dev --universal --python-version 3.11 --upgrade \
-	  --generate-hashes --no-header --no-annotate --no-emit-index-url --quiet --output-file requirements.lock
+	$(BIN)/uv pip compile pyproject.toml --all-extras --group dev --upgrade $(LOCK) --output-file requirements.lock
+	$(BIN)/uv pip compile pyproject.toml --extra s3 --extra report --extra dask --constraints requirements.lock $(LOCK) \
+	  --output-file docker/requirements.lock
+	echo hatchling | $(BIN)/uv pip compile - --constraints requirements.lock $(LOCK) --output-file docker/build.lock

@@ -20,7 +20,7 @@ import typer
 import evaluator
 from evaluator import strict_json
 from evaluator.clock import SystemClock
-from evaluator.commands import commands
+from evaluator.commands import commands, commands_for
 from evaluator.commands.base import LogStream, Session, drop_output, make_console, session_of, use_escapes, write_bytes
 from evaluator.errors import EvaluatorError, InputError, Mistake, did_you_mean
 from evaluator.logs import configure, printable
@@ -83,18 +83,18 @@ def _outcome(argv: list[str], session: Session) -> int:
 
 def _run(argv: list[str], session: Session) -> int:
     """Run the command; what help prints goes through typer's own console."""
-    command = typer.main.get_command(_make_app())
+    command = typer.main.get_command(_make_app(argv))
     with command.make_context(PROGRAM, [*argv] or ["--help"], obj=session) as context:
         code: Any = command.invoke(context)
     return int(code)
 
 
-def _make_app() -> typer.Typer:
+def _make_app(argv: list[str]) -> typer.Typer:
     app = typer.Typer(
         name=PROGRAM, add_completion=False, rich_markup_mode="rich", context_settings={"help_option_names": list(_HELP)}
     )
     app.callback()(_about)
-    for command in commands():
+    for command in commands_for(argv):
         app.command(command.name)(command.function)
     return app
 

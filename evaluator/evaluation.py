@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
+import numpy as np
+
 from evaluator.config.parameters import RuleConfiguration
 from evaluator.engine.kept import Comparison
 from evaluator.engine.local import FileSummary, Measured, StepSummary
@@ -63,7 +65,8 @@ class Evaluation:
         self._partners = partners
         self._following = following
         self._active = [run for run in self.runs if not run.ended]
-        self._progress_wanted = False
+        self._no_progress = self.progress.view()
+        self._progress_wanted = self._times_wanted = False
         self._last_words: list[Finding] = []
         self._replan()
 
@@ -79,6 +82,10 @@ class Evaluation:
 
     def judge(self, summary: StepSummary) -> list[Finding]:
         """Add a step's rows and judge every rule that is due there."""
+        with np.errstate(all="ignore"):
+            return self._judge(summary)
+
+    def _judge(self, summary: StepSummary) -> list[Finding]:
         step = summary.step.number
         self._trial.judged(summary.step)
         if summary.step.restarted:
@@ -89,12 +96,8 @@ class Evaluation:
         for files in passes(summary.files):
             self._partners.skipped.clear()
             updated = self._add_rows(step, files)
-            for one in files:
-                at = one.file.modified if self._following else self._wall_time(one)
-                self.progress.wrote(one.file.worker, step, at, one.file.mode)
-            self.progress.expected = self._trial.expected_workers
             moment = Moment(step, mode_steps(files), updated)
-            findings += self._judge_runs(moment, self.progress.view(), files)
+            findings += self._judge_runs(moment, self._progress_at(step, files), files)
         findings += self._gather(self._active)
         for one in summary.files:
             self._trial.count_unreadable(one.file, one.problems)
@@ -110,9 +113,10 @@ class Evaluation:
         told = self.progress
         for isolated in self._isolated:
             isolated.ask(kind, now, step, ended=told.ended, complete=told.complete)
-        for run in self._local:
-            if run.due(moment):
-                findings += run.judge(moment, progress, self._trial.names.order)
+        with np.errstate(all="ignore"):
+            for run in self._local:
+                if run.due(moment):
+                    findings += run.judge(moment, progress, self._trial.names.order)
         findings += self._gather(self._active)
         self._retire(at)
         return self._as_story(findings)
@@ -123,16 +127,6 @@ class Evaluation:
             run.end()
         over = [*self._last_words, *self._gather(self.runs)]
         return [*over, *(finding for run in self.runs if isinstance(run, RuleRun) for finding in run.finish())]
-
-    @property
-    def _local(self) -> list[RuleRun]:
-        """The active rules that are judged in this process."""
-        return [run for run in self._active if isinstance(run, RuleRun)]
-
-    @property
-    def _isolated(self) -> list[IsolatedRun]:
-        """The active rules that have a process of their own."""
-        return [run for run in self._active if isinstance(run, IsolatedRun)]
 
     def _gather(self, runs: Sequence[RuleRun | IsolatedRun]) -> list[Finding]:
         """What the processes say of what they were sent."""
@@ -148,17 +142,29 @@ class Evaluation:
             self._by_name[finding.rule_configuration].retell(finding)
         return [*(finding for finding in findings if finding.event == "cleared"), *met]
 
+    def _progress_at(self, step: int, files: Sequence[FileSummary]) -> ProgressView:
+        """How far the workers are with these files; nothing where no rule wants to know."""
+        if not self._progress_wanted:
+            return self._no_progress
+        for one in files:
+            at = one.file.modified if self._following else self._wall_time(one)
+            self.progress.wrote(one.file.worker, step, at, one.file.mode)
+        self.progress.expected = self._trial.expected_workers
+        return self.progress.view()
+
     def _judge_runs(self, moment: Moment, progress: ProgressView, files: Sequence[FileSummary]) -> list[Finding]:
         failures = {measure: text for one in files for measure, text in one.failures.items()}
+        trouble = bool(failures) or any(series.failures for series in moment.updated)
+        lacking = bool(self._partners.skipped) or any(one.problems for one in files)
         findings: list[Finding] = []
         for run in self._local:
-            raised = [failures[one.key.measure] for one in run.series if one.key.measure in failures]
-            raised += run.not_folded
+            raised = [failures[one.key.measure] for one in run.series if one.key.measure in failures] if trouble else []
+            raised += run.not_folded if trouble else []
             if raised:
                 run.failure = raised[0]
             elif run.due(moment):
                 findings += run.judge(moment, progress, self._trial.names.order)
-            else:
+            elif lacking:
                 self._say_why_not(run, moment, files)
         return findings
 
@@ -210,19 +216,21 @@ class Evaluation:
 
     def _make_columns(self, files: Sequence[FileSummary]) -> None:
         """Add the columns that are new at this step in column order."""
-        new: dict[Series, list[tuple[str, str]]] = {}
-        for one in files:
-            for part in one.plan.parts:
-                if one.file.worker not in part.columns:
-                    new.setdefault(part.series, []).extend((name, one.file.worker) for name in part.names)
+        parts = [(part, one.file.worker) for one in files for part in one.plan.parts]
+        new = [(part, worker) for part, worker in parts if worker not in part.columns]
+        columns: dict[Series, list[tuple[str, str]]] = {}
+        for part, worker in new:
+            columns.setdefault(part.series, []).extend((name, worker) for name in part.names)
         order = self._trial.names.order
-        for series, columns in new.items():
-            for name, worker in sorted(columns, key=lambda column: (order[column[0]], natural_key(column[1]))):
+        for series, added in columns.items():
+            for name, worker in sorted(added, key=lambda column: (order[column[0]], natural_key(column[1]))):
                 series.column(name, worker)
+        for part, worker in new:
+            part.columns_of(worker)
 
     def _wall_time(self, one: FileSummary) -> float | None:
         """When a file was written, as the training script says; read for it alone only where a rule wants to know."""
-        if one.wall_time is not None or not self._progress_wanted:
+        if one.wall_time is not None or not self._times_wanted:
             return one.wall_time
         return self._trial.source.wall_time(one.file)
 
@@ -240,8 +248,8 @@ class Evaluation:
         for run in self._active:
             if run.past_end(step) and run.decided is None:
                 run.decided = f"end_step {run.configuration.loop.end_step} was reached"
-        remaining = [run for run in self._active if not run.ended]
-        if len(remaining) != len(self._active):
+        if any(run.ended for run in self._active):
+            remaining = [run for run in self._active if not run.ended]
             for run in self._active:
                 if run.ended and isinstance(run, IsolatedRun):
                     # what it says last is told when the job ends
@@ -252,9 +260,11 @@ class Evaluation:
             self._replan()
 
     def _replan(self) -> None:
+        self._local = [run for run in self._active if isinstance(run, RuleRun)]
+        self._isolated = [run for run in self._active if isinstance(run, IsolatedRun)]
         needed = dict.fromkeys(series for run in self._active for series in run.series)
         self.plan.use(needed, whole=bool(self._isolated))
         self._partners.retain(list(needed))
-        self._progress_wanted = any(
-            isinstance(binding.need, Progress) and binding.need.times for run in self._local for binding in run.bindings
-        )
+        needs = [binding.need for run in self._local for binding in run.bindings]
+        self._progress_wanted = any(isinstance(need, Progress) for need in needs)
+        self._times_wanted = any(isinstance(need, Progress) and need.times for need in needs)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,7 +13,8 @@ import structlog
 from evaluator.clock import Clock
 from evaluator.config.job_config import JobConfig
 from evaluator.ending import Ending, Limits, StopSignal, idle_timeout
-from evaluator.engine.local import LocalEngine
+from evaluator.engine.distributed.connection import Workers, missing_dask
+from evaluator.engine.distributed.engine import DaskEngine
 from evaluator.engine.partners import Partners
 from evaluator.errors import InputError, OutputError, OutputTaken, StorageError
 from evaluator.evaluation import Evaluation
@@ -20,10 +22,11 @@ from evaluator.finding import Finding
 from evaluator.isolation.isolated_run import Isolation
 from evaluator.job_outputs import JobOutputs
 from evaluator.job_status import JobFacts, StatusMaker
-from evaluator.loop import Loop, Pace
+from evaluator.loop import Engine, Loop, Pace
 from evaluator.other_trials import OtherTrials
 from evaluator.outcome import exit_code
 from evaluator.outside import Outside, look_outside
+from evaluator.places import Share
 from evaluator.reasons import unmatched_notes
 from evaluator.rule_processes import isolated_runs
 from evaluator.sources.base import Source
@@ -59,13 +62,17 @@ class Job:
         restart: bool = False,
         arn: str | None = None,
         outside: Outside | None = None,
+        share: Share | None = None,
     ) -> None:
-        """Make what needs neither trial nor output; `stop` can be told to stop from now on.
+        """Make what needs neither trial nor output; `stop` can be told to stop, `share` is for one of many jobs.
 
         Raises:
-            InputError: the output is on no storage that is known, or packages for it or what is watched are missing.
+            InputError: the output is on no storage that is known, or packages for it, for what is watched or for the
+                engine are missing.
         """
         settings = config.settings
+        if settings.engine == "dask" and (missing := missing_dask()):
+            raise missing
         self._outputs = JobOutputs(config, clock, message_file)
         self.stop = StopSignal(config.on_sigterm, settings.stop_grace, clock)
         self._config = config
@@ -76,6 +83,7 @@ class Job:
         if outside is None:
             outside = look_outside(config, clock) if settings.follow else Outside()
         self._outside = outside
+        self._share = share or Share(settings.memory_budget)
         started = clock.now()
         facts = JobFacts(
             job_id=f"{os.getpid():x}-{int(started * 1000):x}",
@@ -92,12 +100,13 @@ class Job:
         self._ended_told = 0
         self._trial: Trial | None = None
         self._evaluation: Evaluation | None = None
+        self._engine: Engine | None = None
 
     def run(self) -> Result:
         """Run the job to its end.
 
         Raises:
-            InputError: there is no trial, no saved step in it, or no other trial, where one was named.
+            InputError: there is no trial, no saved step in it, or no other trial or scheduler, where one was named.
             OutputError: the output cannot be written, or another evaluator writes there.
         """
         others = OtherTrials(lambda path: open_run(path, self._clock), self._clock)
@@ -106,12 +115,13 @@ class Job:
         if source is not None and not source.sightings():
             raise InputError([explain_no_step(self._config.trial, source.store)])
         others.open(self._maker.facts.other_trials)
-        self._outputs.prepare()
-        try:
-            self._outputs.start(self._status(), restart=self._restart)
-            return self._run_to_end(source, others)
-        finally:
-            self._outputs.release()
+        with closing(self._workers()) if config.settings.engine == "dask" else nullcontext() as workers:
+            self._outputs.prepare()
+            try:
+                self._outputs.start(self._status(), restart=self._restart)
+                return self._run_to_end(source, others, workers)
+            finally:
+                self._outputs.release()
 
     def stay(self) -> None:
         """Where that was asked for, keep the process alive after the job's end until a stop signal comes.
@@ -124,10 +134,15 @@ class Job:
             log.info("waiting_for_a_stop_signal")
             self.stop.await_request()
 
-    def _run_to_end(self, source: Source | None, others: OtherTrials) -> Result:
+    def _workers(self) -> Workers:
+        """The workers that read the trial."""
+        settings = self._config.settings
+        return Workers(settings.scheduler or "", settings.worker_timeout, lambda: self.stop.requested)
+
+    def _run_to_end(self, source: Source | None, others: OtherTrials, workers: Workers | None) -> Result:
         """Run, and write down how it ended also when it fails."""
         try:
-            return self._run(source, others)
+            return self._run(source, others, workers)
         except StorageError as error:
             # what was found until now stands; what is left cannot be read
             return self._fail(f"ClientError: {error}")
@@ -143,7 +158,7 @@ class Job:
             self._fail(details_internal(type(error).__name__))
             raise
 
-    def _run(self, source: Source | None, others: OtherTrials) -> Result:
+    def _run(self, source: Source | None, others: OtherTrials, workers: Workers | None) -> Result:
         self._tell([])
         facts = self._maker.facts
         if source is None:
@@ -151,7 +166,12 @@ class Job:
         if source is not None:
             facts.refused = source.store.refused
             facts.requests = [source.store.requests, *facts.requests]
-            engine = LocalEngine(source, self._config.settings.memory_budget)
+            engine: Engine = (
+                self._share.engine(source, lambda: self.stop.now, lambda: self._tell([]))
+                if workers is None
+                else DaskEngine(source, self._config.settings.memory_budget, workers)
+            )
+            self._engine = engine
             try:
                 facts.ended_because = self._loop(source, engine, others)
             finally:
@@ -182,14 +202,14 @@ class Job:
             self._maker.facts.ended_because = because[0] if because else "start_timeout"
         return source
 
-    def _loop(self, source: Source, engine: LocalEngine, others: OtherTrials) -> EndedBecause:
+    def _loop(self, source: Source, engine: Engine, others: OtherTrials) -> EndedBecause:
         settings = self._config.settings
         waits = Waits(settings.late_grace, settings.worker_quorum)
         self._trial = Trial(
             source, self._clock, waits, following=settings.follow, relist=settings.relist,
             patience=idle_timeout(settings.idle_timeout, self._config.rules) if settings.follow else 0.0,
         )  # fmt: skip
-        partners = Partners(source, settings.memory_budget, others.values)
+        partners = Partners(source, self._share.kept, others.values)
         isolation = Isolation.of(source, self._config.trial, settings, lambda: self.stop.now)
         self._evaluation = Evaluation(
             self._config.rules, self._trial, partners, following=settings.follow, isolation=isolation
@@ -224,6 +244,8 @@ class Job:
     def _status(self) -> JobStatus:
         status = self._maker.make(self._trial, self._evaluation, self._config.rules)
         status.job.notes += self._outside.notes()
+        if isinstance(self._engine, DaskEngine):
+            status.job.notes += self._engine.notes
         for rule in status.rules:
             rule.RuleEvaluationJobArn = self._arn
         return status

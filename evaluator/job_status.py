@@ -76,6 +76,7 @@ class StatusMaker:
         self._clock = clock
         self._traceback_file = traceback_file
         self._known: dict[str, _Known] = {}
+        self._reasons: dict[str, str] = {}
         self._recorded: dict[tuple[str, str, str], str] = {}
 
     def now(self) -> str:
@@ -164,11 +165,18 @@ class StatusMaker:
             return "InProgress", None
         if because == "stop_signal":
             return "Stopped", "stopped by a signal before the end of the run"
-        reason = _why_not(run, trial) or "no step was saved"
+        reason = self._why_not(run, trial)
         if run.configuration.candidate:
             return None, reason
         nothing = trial is None or not trial.anything_seen
         return "Error", details_no_data(reason) if nothing else details_insufficient(reason)
+
+    def _why_not(self, run: RuleRun | IsolatedRun, trial: Trial | None) -> str:
+        """Why a rule was never evaluated; the job has ended, so it is worked out once."""
+        name = run.configuration.name
+        if name not in self._reasons:
+            self._reasons[name] = _why_not(run, trial) or "no step was saved"
+        return self._reasons[name]
 
     def _waiting(self, configuration: RuleConfiguration) -> RuleStatus:
         """The status of a rule for which there is no trial, yet or at all."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from evaluator.clock import Clock
 from evaluator.ending import Ending, StopSignal
+from evaluator.engine.distributed.engine import DaskEngine
 from evaluator.engine.local import LocalEngine, StepSummary
 from evaluator.evaluation import Evaluation
 from evaluator.finding import Finding
@@ -33,6 +34,8 @@ GROWTH = 1.5
 _AS_IT_STANDS: tuple[EndedBecause, ...] = ("read_once", "stop_signal", "rule_stop_signal")
 """Ends of a job that say nothing about the run; what it saved last may be half of a step."""
 
+Engine = LocalEngine | DaskEngine
+
 Tell = Callable[[list[Finding]], None]
 """Told after every step and every poll, with the findings that are new."""
 
@@ -44,7 +47,7 @@ class Loop:
         self,
         trial: Trial,
         evaluation: Evaluation,
-        engine: LocalEngine,
+        engine: Engine,
         clock: Clock,
         stop: StopSignal,
         pace: Pace,

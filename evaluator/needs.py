@@ -99,7 +99,9 @@ class Measure:
         """Room for so many results, none of them there yet."""
         if self.ragged:
             return np.full(shape, None, dtype=object)
-        return np.full(shape if self.width == 1 else (*shape, self.width), np.nan)
+        room = np.empty(shape if self.width == 1 else (*shape, self.width))
+        room.fill(np.nan)
+        return room
 
 
 def named(reduction: str) -> Measure:

@@ -17,6 +17,8 @@ def mode_steps(files: Sequence[FileSummary]) -> dict[tuple[str, int], int]:
 
 def passes(files: Sequence[FileSummary]) -> list[list[FileSummary]]:
     """Files that can stand in one row each: a tensor saved twice at a step (in two modes) makes a second one."""
+    if len(files) == 1:
+        return [list(files)]
     if len({one.file.worker for one in files}) == len(files):
         return [sorted(files, key=lambda one: natural_key(one.file.worker))]
     passes: list[tuple[list[FileSummary], dict[str, set[str]]]] = []

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
@@ -25,7 +26,7 @@ class Moment:
 
     step: int
     mode_steps: Mapping[tuple[str, int], int] = field(default_factory=dict)
-    updated: Collection[Series] = ()
+    updated: AbstractSet[Series] = frozenset()
     """The series that have a row of this step."""
     kind: Literal["step", "idle", "end"] = "step"
 

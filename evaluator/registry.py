@@ -10,8 +10,9 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import redirect_stdout
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, cached_property
 from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
 from types import ModuleType
 
 import builtin_rules as shipped
@@ -49,11 +50,14 @@ def builtin_rules() -> Mapping[str, Rule]:
 @cache
 def installed_rules() -> InstalledRules:
     """The rules of the packs that are installed beside the program; a pack with a fault is left out with a note."""
+    entries = _entry_points()
+    if not entries:
+        return InstalledRules()
     rules: dict[str, Rule] = {}
     packs: dict[str, str] = {}
     taken = {name.lower(): "a built-in rule" for name in builtin_rules()}
     notes = []
-    for entry, pack in _entry_points():
+    for entry, pack in entries:
         where = f"rule pack {pack}"
         try:
             # what a module prints when it is imported must not get among the output of a command
@@ -70,9 +74,46 @@ def installed_rules() -> InstalledRules:
     return InstalledRules(dict(sorted(rules.items())), packs, tuple(notes))
 
 
+class KnownRules(Mapping[str, Rule]):
+    """The rules that can be named, by name; a built-in one is found without importing the others.
+
+    Importing all of them takes as long as judging a short run.
+    """
+
+    def __init__(self, *, with_packs: bool) -> None:
+        """Import nothing yet."""
+        self._with_packs = with_packs
+
+    def __getitem__(self, name: str) -> Rule:
+        """The rule of this name."""
+        return _shipped_rule(name) or self._all[name]
+
+    def __iter__(self) -> Iterator[str]:
+        """All names."""
+        return iter(self._all)
+
+    def __len__(self) -> int:
+        """How many there are."""
+        return len(self._all)
+
+    @cached_property
+    def _all(self) -> Mapping[str, Rule]:
+        return {**builtin_rules(), **installed_rules().rules} if self._with_packs else builtin_rules()
+
+
 def known_rules(*, with_packs: bool = True) -> Mapping[str, Rule]:
     """The rules that can be named: the built-in ones, and those of packs where these are allowed."""
-    return {**builtin_rules(), **installed_rules().rules} if with_packs else builtin_rules()
+    return KnownRules(with_packs=with_packs)
+
+
+def _shipped_rule(name: str) -> Rule | None:
+    """The built-in rule of this name, where its module is called like it."""
+    for topic in pkgutil.iter_modules(shipped.__path__):
+        for info in pkgutil.iter_modules([str(Path(path, topic.name)) for path in shipped.__path__]):
+            if info.name.replace("_", "") == name.lower() and not info.name.startswith("_"):
+                rule = _rule_of(importlib.import_module(f"{shipped.__name__}.{topic.name}.{info.name}"))
+                return rule if rule.name == name else None
+    return None
 
 
 def pack_of(name: str) -> str | None:
@@ -95,8 +136,9 @@ def find_rule(name: str, rules: Mapping[str, Rule] | None = None, where: str = "
         the old test driver took names in any case (builtin-rules.md 1.1).
     """
     known = known_rules() if rules is None else rules
-    by_lower = {known_name.lower(): rule for known_name, rule in known.items()}
-    rule = by_lower.get(name.strip().lower())
+    rule = known.get(name.strip())
+    if rule is None:
+        rule = {known_name.lower(): rule for known_name, rule in known.items()}.get(name.strip().lower())
     if rule is not None:
         return rule
     return Mistake(where, f"rule {name!r} is not known", did_you_mean(name, known, "rules"))

@@ -6,6 +6,7 @@ import math
 import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -102,7 +103,7 @@ class RuleRun(RuleState):
             return [replace(partner, path=path) for path in paths[partner.number : partner.number + 1]] or [partner]
         return [OtherTrial(number, path) for number, path in enumerate(paths)] or [OtherTrial()]
 
-    @property
+    @cached_property
     def series(self) -> list[Series]:
         """The series of its needs."""
         return [binding.series for binding in self.bindings if binding.series is not None]
@@ -128,7 +129,7 @@ class RuleRun(RuleState):
         if not self._triggers and moment.step == self._asked_at:
             # values of two modes make two rows of a step, which is one step for who looks at no row
             return False
-        if not all(any(one in moment.updated for one in series) for series in self._triggers):
+        if any(moment.updated.isdisjoint(series) for series in self._triggers):
             return False
         if rule.every is not None and self._last_check is not None:
             return moment.step - self._last_check >= rule.every(self.configuration.parameters)
@@ -142,8 +143,7 @@ class RuleRun(RuleState):
             return []
         arguments: Arguments = [binding.argument(progress) for binding in self.bindings]
         try:
-            with np.errstate(all="ignore"):
-                verdict = checked(condition(*arguments, self.configuration.parameters))
+            verdict = checked(condition(*arguments, self.configuration.parameters))
         except Exception:  # noqa: BLE001 - a rule may raise anything; it must end that rule only
             self.failure = traceback.format_exc()
             return []
@@ -249,6 +249,8 @@ class RuleRun(RuleState):
 
     def _clear(self, step: float = math.inf) -> list[Finding]:
         """Close the open issue, and those from before training went back that began at this step or earlier."""
+        if self._issue is None and not self._before:
+            return []
         over = [issue for issue in self._before if issue.finding.step <= step]
         self._before = [issue for issue in self._before if issue.finding.step > step]
         if self._issue is not None:

@@ -16,6 +16,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
+from evaluator.formats.step_files import Payload
 from evaluator.saving.failures import Failures
 from evaluator.writer import CollectionSpec, TrialWriter
 
@@ -61,7 +62,7 @@ class SafeWriter(TrialWriter):
             return self._works and super().should_stop
         return False
 
-    def _encoded(self, named: Iterable[tuple[str, object]], **of_the_step: Any) -> Iterator[tuple[str, bytes]]:
+    def _encoded(self, named: Iterable[tuple[str, object]], **of_the_step: Any) -> Iterator[tuple[str, Payload]]:
         """Each value that can be saved."""
         for one in named:
             with self._failed.guard(f"a tensor of step {of_the_step.get('step')} was not saved"):

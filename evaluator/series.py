@@ -98,8 +98,7 @@ class Series:
         self.last_row = Row(self._values[at], self._codes[at], step, self.columns)
         for accumulator, state in self.states.items():
             try:
-                with np.errstate(all="ignore"):
-                    self.states[accumulator] = accumulator.add(state, self.last_row)
+                self.states[accumulator] = accumulator.add(state, self.last_row)
             except Exception:  # noqa: BLE001 - a rule's own function may raise anything; only that rule ends
                 self.failures[accumulator] = traceback.format_exc()
 

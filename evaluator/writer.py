@@ -21,16 +21,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-import numpy as np
-
 from evaluator.clock import Clock, SystemClock
 from evaluator.errors import FormatError
 from evaluator.formats.collection_file import SavedCollection, encode_collections
-from evaluator.formats.event import encode_event
-from evaluator.formats.index_file import IndexFile, encode_index
+from evaluator.formats.event import encode_parts
 from evaluator.formats.key_names import END_MARKER, collections_key, event_key, index_key
 from evaluator.formats.reduction_names import reduction_name
-from evaluator.formats.tfrecord import frame
+from evaluator.formats.step_files import Payload, StepFiles
 from evaluator.modes import Mode
 from evaluator.saving.budget import Budget
 from evaluator.saving.files import publish, remove
@@ -70,6 +67,9 @@ class TrialWriter:
         self._worker = worker
         self._num_workers = num_workers
         self._collections = {name: _collection(name, spec) for name, spec in (collections or {}).items()}
+        self._files = StepFiles(self._encoded)
+        self._added: dict[str, SavedCollection] = {}
+        """What was added last; adding it again makes no difference."""
         self._announced = False
         share = None if keep_bytes is None else max(1, operator.index(keep_bytes) // max(1, num_workers))
         self._budget = Budget(self._folder, worker, keep_steps=keep_steps, keep_bytes=share)
@@ -123,23 +123,18 @@ class TrialWriter:
             return
         within = step if mode_step is None else operator.index(mode_step)
         now = self._clock.now() if wall_time is None else wall_time
-        framed = [
-            (name, frame(payload))
-            for name, payload in self._encoded(named, step=step, mode=mode, mode_step=within, wall_time=now)
-        ]
-        names, records = tuple(name for name, _ in framed), [record for _, record in framed]
-        if not records and not entries:
+        how: dict[str, Any] = {"step": step, "mode": mode, "mode_step": within, "wall_time": now}
+        parts, size, index_of = self._files.encode(named, entries, **how)
+        if not parts and not entries:
             return
-        lengths = np.array([len(record) for record in records], dtype=np.int64)
-        starts = np.cumsum(lengths) - lengths
-        key = event_key(step, self._worker) if records else None
-        index = encode_index(IndexFile(mode, within, key, names, starts, lengths, entries))
-        self._budget.make_room(step, sum(map(len, records)) + len(index))
+        key = event_key(step, self._worker) if parts else None
+        index = index_of(key)
+        self._budget.make_room(step, size + len(index))
         if not self._announced:
             self.write_collections()
         # A reader takes the index file as the sign that the event file is there.
         if key is not None:
-            publish(self._folder, key, *records)
+            publish(self._folder, key, *parts)
         try:
             publish(self._folder, index_key(step, self._worker), index)
         except OSError:
@@ -161,8 +156,11 @@ class TrialWriter:
             FormatError: a collection is not as it should be.
         """
         for name, spec in collections.items():
-            known = self._collections.get(name, SavedCollection(name))
             more = _collection(name, spec)
+            if self._added.get(name) == more:
+                continue  # a hook says the same at every step
+            self._added[name] = more
+            known = self._collections.get(name, SavedCollection(name))
             both = SavedCollection(
                 name,
                 tuple(dict.fromkeys([*known.include_regex, *more.include_regex])),
@@ -188,10 +186,10 @@ class TrialWriter:
         if end:
             write_end_marker(self._folder)
 
-    def _encoded(self, named: Iterable[tuple[str, object]], **of_the_step: Any) -> Iterator[tuple[str, bytes]]:
+    def _encoded(self, named: Iterable[tuple[str, object]], **of_the_step: Any) -> Iterator[tuple[str, Payload]]:
         """Each value as an event, under its name."""
         for name, value in named:
-            yield name, encode_event(name, value, **of_the_step)
+            yield name, encode_parts(name, value, **of_the_step)
 
 
 def write_end_marker(folder: str | os.PathLike[str]) -> None:

@@ -33,7 +33,7 @@ LAYERS: tuple[set[str], ...] = (
     {"series", "progress", "rule", "trial"},
     {"plan", "finding", "builtin_rules"},
     {"registry", "engine", "status", "story", "user_rules", "judged_trial"},
-    {"resuming", "passes"},
+    {"resuming", "passes", "places"},
     {"outcome", "config", "other_trials"},
     {"sinks", "output_lock", "table", "recording", "sagemaker", "explaining"},
     {"output_folder", "rule_state"},
@@ -43,6 +43,7 @@ LAYERS: tuple[set[str], ...] = (
     {"loop", "job_outputs", "rule_processes"},
     {"testing"},
     {"hosting", "job"},
+    {"watching"},
     {"commands"},
     {"cli"},
     {"__main__"},
@@ -64,7 +65,7 @@ MAY_READ_ENVIRONMENT = {
 
 NEVER_AT_IMPORT = (
     *("google.protobuf", "torch", "tensorflow", "mxnet", "xgboost", "keras", "transformers", "lightning"),
-    *("pytorch_lightning", "boto3", "botocore", "s3fs"),
+    *("pytorch_lightning", "boto3", "botocore", "s3fs", "distributed", "dask"),
 )
 """Heavy, or optional: a function that needs one imports it itself."""
 

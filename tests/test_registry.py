@@ -1,9 +1,11 @@
+import subprocess
 import sys
 
 import pytest
 
+from evaluator import registry
 from evaluator.errors import Mistake
-from evaluator.registry import builtin_rules, find_rule, rules_of
+from evaluator.registry import builtin_rules, find_rule, known_rules, rules_of
 
 RULE = '''"""Fires when something is bad.
 
@@ -102,3 +104,28 @@ def test_an_unknown_rule_is_a_mistake_with_the_nearest_names(package):
 def test_the_rules_of_this_program_are_in_form_and_walked_once():
     assert builtin_rules() is builtin_rules()
     assert list(builtin_rules()) == sorted(builtin_rules())
+
+
+@pytest.mark.parametrize("name", list(builtin_rules()))
+def test_each_built_in_rule_is_found_by_the_name_of_its_module(name: str):
+    found = registry._shipped_rule(name)
+    assert found is not None
+    assert (found.name, found.module) == (name, builtin_rules()[name].module)
+
+
+@pytest.mark.parametrize("name", ["vanishinggradient", "NoSuchRule", "_Finite", "__init__", "", "../AllZero", "a.b"])
+def test_what_is_no_rule_is_found_in_no_module(name: str):
+    assert registry._shipped_rule(name) is None
+    assert name not in known_rules()
+
+
+def test_naming_a_built_in_rule_imports_no_other():
+    script = """
+import subprocess
+import sys
+from evaluator.registry import find_rule
+assert find_rule("VanishingGradient").name == "VanishingGradient"
+print([name for name in sys.modules if name.startswith("builtin_rules.") and name.count(".") == 2])
+"""
+    found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "['builtin_rules.gradients.vanishing_gradient']"

@@ -49,11 +49,10 @@ def shrunk(gradients: Window, parameters: Parameters) -> Bools:
 
 def vanishes(gradients: Window, parameters: Parameters) -> Verdict:
     """gradients: (settled, columns), mean |gradient|. NaN is not small, so it is quiet."""
-    low = shrunk(gradients, parameters)[-1]
-    if parameters.settled > 1:
-        if len(gradients.steps) < parameters.settled:
-            return NotYet(f"fewer than {parameters.settled} steps were saved that have gradients")
-        low = shrunk(gradients, parameters).all(axis=0)
+    if len(gradients.steps) < parameters.settled:
+        return NotYet(f"fewer than {parameters.settled} steps were saved that have gradients")
+    low = np.asarray(shrunk(gradients, parameters).all(axis=0))
+    if parameters.settled > 1 and low.any():
         first, last = gradients.values[0], gradients.values[-1]
         # a head that starts near zero lets gradients through as soon as it has grown
         low &= ~((last >= 2 * first) & (last > 0))

@@ -12,6 +12,8 @@ while following, and the first one after it when a finished run is read; SageMak
 version does not stop training jobs, and says so in the finding.
 """
 
+from statistics import median
+
 import numpy as np
 from pydantic import Field
 
@@ -61,7 +63,7 @@ def least_pause(pauses: Floats, parameters: Parameters) -> float:
         return float(parameters.threshold)
     if len(pauses) < LEAST_PAUSES:
         return UNLEARNED * parameters.threshold
-    return max(float(parameters.threshold), parameters.times * float(np.median(pauses)))
+    return max(float(parameters.threshold), parameters.times * float(median(pauses.tolist())))
 
 
 def stalls(progress: ProgressView, parameters: Parameters) -> Verdict:

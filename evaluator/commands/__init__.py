@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+import re
+from importlib.util import find_spec
 
 from evaluator.commands.base import Command
 
@@ -13,3 +15,16 @@ def commands() -> list[Command]:
     modules = (importlib.import_module(f"{__name__}.{module.name}") for module in pkgutil.iter_modules(__path__))
     found = [getattr(module, "COMMAND", None) for module in modules]
     return sorted((one for one in found if isinstance(one, Command)), key=lambda one: (one.place, one.name))
+
+
+def commands_for(arguments: list[str]) -> list[Command]:
+    """The one command that the arguments begin with, where its module is called like it; else all of them.
+
+    Importing the others would take longer than most of them run.
+    """
+    name = arguments[0] if arguments else ""
+    module = f"{__name__}.{name.replace('-', '_')}"
+    if not re.fullmatch(r"[a-z]+(-[a-z]+)*", name) or find_spec(module) is None:
+        return commands()
+    found = getattr(importlib.import_module(module), "COMMAND", None)
+    return [found] if isinstance(found, Command) and found.name == name else commands()

@@ -162,6 +162,7 @@ def first_sentence(text: str) -> str:
 
 
 RULES, FOLLOWING, OUTPUT, VERDICT = "Rules", "Following a run", "Output", "Exit code"
+ENGINE = "Several machines"
 
 RuleOption = Annotated[
     list[str] | None,
@@ -230,6 +231,18 @@ SourceOption = Annotated[
         help="The format of the trial, where its content does not tell: smdebug, tensorboard, trainer_state, csv, "
         "json_lines.",
     ),
+]
+EngineOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="local|dask",
+        help="What reads the trial: this process, or the workers of a Dask cluster (default: local).",
+        rich_help_panel=ENGINE,
+    ),
+]
+SchedulerOption = Annotated[
+    str | None,
+    typer.Option(metavar="tcp://HOST:PORT", help="With --engine dask: where the scheduler is.", rich_help_panel=ENGINE),
 ]
 SetOption = Annotated[
     list[str] | None,

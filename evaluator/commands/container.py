@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -13,6 +14,7 @@ import typer
 from evaluator import __version__, logs, strict_json
 from evaluator.clock import timestamp
 from evaluator.commands.base import AfterEndOption, Command, LogStream, Session, session_of
+from evaluator.commands.live import configure_logs
 from evaluator.commands.run import run_job
 from evaluator.commands.signals import Signals
 from evaluator.config.job_config import read_after_end
@@ -21,8 +23,9 @@ from evaluator.outcome import client_error_text
 from evaluator.output_folder import OutputFolder
 from evaluator.registry import known_rules
 from evaluator.rule import Severity
+from evaluator.sagemaker.cluster import follow, leading
 from evaluator.sagemaker.processing_job import ContainerReading, read_container
-from evaluator.sinks.message_file import write_message
+from evaluator.sinks.message_file import prepare_message, write_message
 from evaluator.sinks.status_file import FILE_NAME
 from evaluator.status import Job, JobStatus, Program, RuleStatus
 from evaluator.storage import open_store
@@ -53,6 +56,11 @@ def container(
         reading = read_container(ml_root, session.environment)
         session.message_file = reading.message_file
         try:
+            prepare_message(reading.message_file)
+        except OutputError as error:
+            # said now, when somebody may still look; the job can do without
+            log.warning("message_cannot_be_written", error=str(error))
+        try:
             if reading.config is None or wrong_words:
                 raise InputError([*wrong_words, *reading.mistakes])
             job, arn = reading.config.job, reading.config.arn
@@ -60,7 +68,16 @@ def container(
             job = replace(job, after_end=word)
             if settings.log_format == "auto":
                 job = replace(job, settings=settings.model_copy(update={"log_format": "json"}))
-            return run_job(session, job, signals, message_file=reading.message_file, arn=arn).exit_code
+            hosts = reading.config.hosts
+            if hosts is not None and not hosts.leads:
+                configure_logs(session, job.settings, job.origins["log_level"])
+                follow(hosts, session.clock, signals.call)
+                return 0
+            with leading(hosts) if hosts is not None else nullcontext() as no_cluster:
+                if no_cluster is not None:
+                    alone = job.settings.model_copy(update={"engine": "local", "scheduler": None})
+                    job = replace(job, settings=alone, notes=(*job.notes, no_cluster))
+                return run_job(session, job, signals, message_file=reading.message_file, arn=arn).exit_code
         except EvaluatorError as error:
             mistakes = error.mistakes if isinstance(error, InputError) else (error.mistake,)
             _report(session, reading, mistakes)

@@ -15,6 +15,7 @@ from evaluator.commands.base import (
     AfterEndOption,
     Command,
     ConfigOption,
+    EngineOption,
     ExitZeroOption,
     FailOnOption,
     LabelOption,
@@ -22,6 +23,7 @@ from evaluator.commands.base import (
     OutputOption,
     RuleFileOption,
     RuleOption,
+    SchedulerOption,
     Session,
     SetOption,
     SourceOption,
@@ -97,6 +99,8 @@ def run(
             rich_help_panel=FOLLOWING,
         ),
     ] = False,
+    engine: EngineOption = None,
+    scheduler: SchedulerOption = None,
     fail_on: FailOnOption = None,
     exit_zero: ExitZeroOption = False,
 ) -> int:
@@ -122,7 +126,7 @@ def run(
         after_end=after_end,
         fail_on=fail_on,
         exit_zero=exit_zero,
-        own={"source": source},
+        own={"source": source, "engine": engine, "scheduler": scheduler},
     )
     with Signals() as signals:
         job_config = load(arguments, session.environment)

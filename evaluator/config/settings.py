@@ -78,6 +78,19 @@ class Settings(BaseModel):
         description="Memory for values of earlier steps, for example 256 MiB.",
         json_schema_extra={"unit": "bytes"},
     )
+    engine: Literal["local", "dask"] = Field(
+        default="local",
+        description="What reads and summarises: local is the job itself, dask the workers of a Dask cluster "
+        "(needs the extra dask).",
+    )
+    scheduler: str | None = Field(
+        default=None,
+        pattern=r"^(tcp|tls)://[^/\s]+:\d+$",
+        description="With the engine dask, where its scheduler is: tcp://HOST:PORT or tls://HOST:PORT.",
+    )
+    worker_timeout: float = _seconds(
+        60, "With the engine dask, how long to wait while there is no worker; then the job reads the trial itself."
+    )
     user_step_timeout: float = _seconds(60, "How long a user's rule file may take over one step.", above_zero=True)
     user_import_timeout: float = _seconds(60, "How long a user's rule file may take to be loaded.", above_zero=True)
     user_memory: int = Field(
@@ -187,7 +200,18 @@ def resolve_settings(
                 origins.pop(name, None)
                 if defaults and name in defaults:
                     chosen[name] = defaults[name]
+    if not {"engine", "scheduler"} & (places.keys() - origins.keys()):
+        mistakes += _engine_mistakes(settings, places)
     return settings, {name: origins.get(name, "default") for name in Settings.model_fields}, mistakes
+
+
+def _engine_mistakes(settings: Settings, places: Mapping[str, str]) -> list[Mistake]:
+    """What of the engine does not go together."""
+    if settings.engine == "dask" and settings.scheduler is None:
+        return [Mistake(places["engine"], "dask needs a scheduler", "add scheduler=tcp://HOST:PORT")]
+    if settings.engine != "dask" and settings.scheduler is not None:
+        return [Mistake(places["scheduler"], "has no meaning with the engine local", "add engine=dask")]
+    return []
 
 
 def _of_environment(environment: Mapping[str, str]) -> dict[str, object]:

@@ -89,12 +89,12 @@ class LocalEngine:
         in_flight = 0
         for step in steps:
             work = self._work([(file, plan_of(file)) for file in step.files])
-            size = sum(one.size for one in work)
+            size = sum(self._held(one) for one in work)
             while waiting and (len(waiting) >= AHEAD or in_flight + size > self._budget):
                 done = waiting.popleft()
                 in_flight -= done[2]
                 yield self._collect(done[0], done[1])
-            if size < self._inline_below and not waiting:
+            if not waiting and sum(one.size for one in work) < self._inline_below:
                 # A thread would cost more than such a small step itself.
                 yield StepSummary(step, [self._summarise(one) for one in work])
                 continue
@@ -121,6 +121,13 @@ class LocalEngine:
             for one in work:
                 one.hold = total <= self._budget
         return work
+
+    def _held(self, work: _Work) -> int:
+        """About how many bytes of a file are in memory at once, and stay there until its step is judged."""
+        if work.size <= self._piece:
+            return work.size
+        kept = [group.positions for group in work.plan.groups if group.keep] if work.hold else []
+        return self._piece + self._source.size_of(work.file, kept)
 
     def _summarise(self, work: _Work) -> FileSummary:
         pieces = [work.plan.reads] if work.size <= self._piece else self._pieces(work)

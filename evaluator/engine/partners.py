@@ -52,10 +52,11 @@ class Partners:
         A function that raises is noted in the summary's failures, a partner that cannot be read in its problems.
         """
         comparison = Comparison(part.series.key.measure, len(part.names))
+        if isinstance(part.series.key.partner, OtherWorker) and len(beside) == 1:
+            return comparison
         whole = Comparison(part.series.key.measure, len(summary.plan.layout.names))
         try:
-            with np.errstate(all="ignore"):
-                self._compare(part, summary, beside, whole)
+            self._compare(part, summary, beside, whole)
         except (StorageError, MemoryError) as error:
             self.skipped[part.series] = "a value to compare with could not be read"
             why = str(error) or "does not fit in memory"
@@ -150,7 +151,8 @@ class Partners:
         before = [one for one in beside if natural_key(one.file.worker) < mine and one.file.mode is summary.file.mode]
         before.sort(key=lambda one: natural_key(one.file.worker))
         others = [other.kept for other in before if other.kept is not None]
-        self._one_by_one(part, summary, kept, partial(_first, others), whole)
+        if others:
+            self._one_by_one(part, summary, kept, partial(_first, others), whole)
 
     @staticmethod
     def _one_by_one(

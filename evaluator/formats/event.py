@@ -79,20 +79,47 @@ class _Parts:
 
 def encode_event(name: str, values: object, *, step: int, mode: Mode, mode_step: int, wall_time: float) -> bytes:
     """The payload of one record, byte for byte as the reference writes it."""
+    return b"".join(encode_parts(name, values, step=step, mode=mode, mode_step=mode_step, wall_time=wall_time))
+
+
+def encode_parts(
+    name: str, values: object, *, step: int, mode: Mode, mode_step: int, wall_time: float
+) -> tuple[bytes, bytes | memoryview, bytes]:
+    """The payload in three parts, of which the second is the memory of the values where that can be.
+
+    So a tensor is not copied before it is written.
+    """
     where = f"tensor {name!r}"
     if not name:
         raise FormatError(where, "a tensor needs a name", "any text would be right")
     if not 0 <= step < 1 << 63:
         raise FormatError(where, f"step {step} cannot be saved", "0 to 2**63 - 1 would be right")
-    tag = wire.bytes_field(TAG, wire.encode_text(name, where, "the name"))
-    value = tag + wire.bytes_field(TENSOR, tensor.encode(values, name, where)) + _metadata(int(mode), mode_step)
+    tag = wire.encode_text(name, where, "the name")
+    head, content = tensor.encode_parts(values, name, where)
+    metadata = encode_metadata(int(mode), mode_step)
+    size = len(head) + memoryview(content).nbytes
+    return encode_moment(wall_time, step) + _opening(tag, size, len(metadata)) + head, content, metadata
+
+
+@lru_cache(16)
+def encode_moment(wall_time: float, step: int) -> bytes:
+    """The fields with time and step, which all tensors of a step have."""
     # proto3 leaves out a number that is 0.
     time = struct.pack("<Bd", WALL_TIME << 3 | wire.FIXED64, wall_time) if wall_time else b""
-    return time + wire.number_field(STEP, step) + wire.bytes_field(SUMMARY, wire.bytes_field(VALUE, value))
+    return time + wire.number_field(STEP, step)
+
+
+@lru_cache(tensor.MOST_REMEMBERED)
+def _opening(name: bytes, size: int, size_of_metadata: int) -> bytes:
+    """What stands between the step and a tensor of this size: name and lengths, the same at nearly every step."""
+    inner = wire.bytes_field(TAG, name) + wire.bytes_header(TENSOR, size)
+    value = len(inner) + size + size_of_metadata
+    outer = wire.bytes_header(VALUE, value)
+    return wire.bytes_header(SUMMARY, len(outer) + value) + outer + inner
 
 
 @lru_cache(64)
-def _metadata(mode: int, mode_step: int) -> bytes:
+def encode_metadata(mode: int, mode_step: int) -> bytes:
     """The field with mode and mode step, which all tensors of a step have."""
     plugins = ((b"mode_step", mode_step), (b"mode", mode))
     content = b"".join(

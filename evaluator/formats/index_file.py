@@ -67,9 +67,7 @@ def parse_index(data: bytes, where: str) -> IndexFile:
         FormatError: it is not what an index file has to be.
     """
     content = json_object(data, where)
-    meta = content.get("meta")
-    if not isinstance(meta, dict) or not meta:
-        raise FormatError(where, f"'meta' is {short(meta)}", "it holds mode, mode_step and event_file_name")
+    meta = _meta(content, where)
     if "tensor_payload" not in content and "shape_payload" not in content:
         raise FormatError(
             where, f"there are only the keys {short(sorted(content))}", "tensor_payload or shape_payload is missing"
@@ -80,26 +78,51 @@ def parse_index(data: bytes, where: str) -> IndexFile:
     both = _column(values, "start_idx", where) + _column(values, "length", where)
     places = _numbers(both, "start_idx or length", where).reshape(2, -1)
     shapes = _shapes(_entries(content, "shape_payload", where), where)
-    mode_step = whole_number(meta.get("mode_step"))
-    if mode_step is None:
-        raise FormatError(where, f"'mode_step' is {short(meta.get('mode_step'))}", "a whole number would be right")
-    return IndexFile(_mode(meta, where), mode_step, event_file_name, tuple(names), places[0], places[1], shapes)
+    return IndexFile(*_modes(meta, where), event_file_name, tuple(names), places[0], places[1], shapes)
+
+
+def parse_head(data: bytes, where: str) -> tuple[Mode, int, str]:
+    """Mode, mode step and event file of an index file of which only the part with them is given, as a JSON object.
+
+    Raises:
+        FormatError: it is not what an index file has to be, or names no event file.
+    """
+    meta = _meta(json_object(data, where), where)
+    event_file_name = _event_file_name(meta, where, needed=True)
+    if event_file_name is None:
+        raise FormatError(where, "'event_file_name' is empty", "a path relative to the trial would be right")
+    return *_modes(meta, where), event_file_name
 
 
 def encode_index(index: IndexFile) -> bytes:
     """The index file as the reference writes it."""
-    meta = {"mode": index.mode.name, "mode_step": index.mode_step}
-    if index.event_file_name is not None:
-        meta["event_file_name"] = index.event_file_name
-    places = zip(index.names, index.starts.tolist(), index.lengths.tolist(), strict=True)
+    payload = encode_payload(index.names, index.starts.tolist(), index.lengths.tolist(), index.shapes)
+    return join_index(index.mode, index.mode_step, index.event_file_name, payload)
+
+
+def join_index(mode: Mode, mode_step: int, event_file_name: str | None, payload: str) -> bytes:
+    """An index file of what changes with every step, and of what `encode_payload` made."""
+    meta = {"mode": mode.name, "mode_step": mode_step}
+    if event_file_name is not None:
+        meta["event_file_name"] = event_file_name
+    return f'{{"meta": {json.dumps(meta)}, {payload[1:]}'.encode()
+
+
+def encode_payload(
+    names: Sequence[str],
+    starts: Sequence[int],
+    lengths: Sequence[int],
+    shapes: Sequence[tuple[str, str, tuple[int, ...]]],
+) -> str:
+    """What stands beside the `meta`, as an object of its own."""
+    places = zip(names, starts, lengths, strict=True)
     content = {
-        "meta": meta,
         "tensor_payload": [{"tensorname": name, "start_idx": at, "length": length} for name, at, length in places],
         "shape_payload": [
-            {"tensorname": name, "originalname": original, "shape": shape} for name, original, shape in index.shapes
+            {"tensorname": name, "originalname": original, "shape": shape} for name, original, shape in shapes
         ],
     }
-    return json.dumps(content).encode()
+    return json.dumps(content)
 
 
 def json_object(data: bytes, where: str) -> dict[str, Any]:
@@ -144,12 +167,23 @@ def short(value: object) -> str:
     return "missing" if value is None else _REPR.repr(value)
 
 
-def _mode(meta: dict[str, Any], where: str) -> Mode:
-    """The mode by its name."""
+def _meta(content: dict[str, Any], where: str) -> dict[str, Any]:
+    """What an index file says of all its entries."""
+    meta = content.get("meta")
+    if not isinstance(meta, dict) or not meta:
+        raise FormatError(where, f"'meta' is {short(meta)}", "it holds mode, mode_step and event_file_name")
+    return meta
+
+
+def _modes(meta: dict[str, Any], where: str) -> tuple[Mode, int]:
+    """The mode by its name, and the mode step."""
+    mode_step = whole_number(meta.get("mode_step"))
+    if mode_step is None:
+        raise FormatError(where, f"'mode_step' is {short(meta.get('mode_step'))}", "a whole number would be right")
     name = meta.get("mode")
     stripped = name.strip() if isinstance(name, str) else ""
     if stripped in Mode.__members__:
-        return Mode[stripped]
+        return Mode[stripped], mode_step
     raise FormatError(where, f"mode {short(name)} is not known", did_you_mean(stripped[:20], Mode.__members__))
 
 

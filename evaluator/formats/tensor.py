@@ -68,6 +68,9 @@ MOST_IMPLIED, MOST_EMPTY = 1 << 20, 1 << 26
 MOST_SINGLE_VALUES = 1 << 19
 """Values of a tensor that stand in a field each; ours, each takes some 200 bytes while it is decoded."""
 
+MOST_REMEMBERED = 1 << 14
+"""Tensors of which the encoded description is kept for the next step; ours, each takes some hundred bytes."""
+
 MOST_TEXT_BYTES = 1 << 25
 """Size of a numpy text array, where the longest string sets the width of all; ours."""
 
@@ -163,24 +166,40 @@ def encode(values: object, name: str, where: str) -> bytes:
     Types beyond float16/32/64, int32/64, uint8, bool, complex128 and one-dimensional text are for readers
     other than the reference.
     """
+    return b"".join(encode_parts(values, name, where))
+
+
+def encode_parts(values: object, name: str, where: str) -> tuple[bytes, bytes | memoryview]:
+    """The TensorProto in two parts, of which the second, the content, is the memory of the values where that can be."""
     array = _as_array(values, where)
-    shape = _encode_shape(name, array.shape)
     if array.dtype.kind in "TUO":
         texts = array.ravel().tolist()
         if all(isinstance(text, str) for text in texts):
             contents = (wire.encode_text(text, where, "a string") for text in texts)
-            return shape + b"".join(wire.bytes_field(STRING_VAL, content) for content in contents)
-    code = _CODES.get(array.dtype.str[1:])
+            strings = b"".join(wire.bytes_field(STRING_VAL, content) for content in contents)
+            return _encode_shape(name, array.shape), strings
+    order, kind = array.dtype.str[0], array.dtype.str[1:]
+    code = _CODES.get(kind)
     if code is None:
         known = ", ".join(str(DTYPES[code]) for code in _CODES.values())
         raise FormatError(where, f"numpy type {array.dtype} cannot be saved", f"text or one of {known}")
-    content = array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes()
-    return wire.number_field(DTYPE, code) + shape + (wire.bytes_field(CONTENT, content) if content else b"")
+    if order == ">":
+        array = array.astype(array.dtype.newbyteorder("<"))
+    head = _encode_head(name, code, array.shape, array.nbytes)
+    if not array.nbytes:
+        return head, b""
+    return head, array.data if array.flags.c_contiguous else array.tobytes()
 
 
-@lru_cache(4096)
+@lru_cache(MOST_REMEMBERED)
+def _encode_head(name: str, code: int, shape: tuple[int, ...], size: int) -> bytes:
+    """Everything before the content, which a tensor has at every step."""
+    content = wire.bytes_header(CONTENT, size) if size else b""
+    return wire.number_field(DTYPE, code) + _encode_shape(name, shape) + content
+
+
 def _encode_shape(name: str, shape: tuple[int, ...]) -> bytes:
-    """The field with the dimensions, which a tensor has at every step."""
+    """The field with the dimensions."""
     sizes = [wire.number_field(1, size) + wire.bytes_field(2, f"{name}_{size}".encode()) for size in shape]
     return wire.bytes_field(SHAPE, b"".join(wire.bytes_field(DIM, size) for size in sizes))
 

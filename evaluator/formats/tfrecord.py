@@ -7,6 +7,7 @@ Source:
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 
 import google_crc32c
 
@@ -34,9 +35,15 @@ def masked_crc(data: bytes) -> int:
 
 def frame(payload: bytes, *, true_checksum: bool = False) -> bytes:
     """The payload as one record; the reference reader takes only records with the constant footer."""
-    size = len(payload).to_bytes(8, "little")
     footer = masked_crc(payload).to_bytes(4, "little") if true_checksum else CONSTANT_FOOTER
-    return b"".join((size, masked_crc(size).to_bytes(4, "little"), payload, footer))
+    return b"".join((header(len(payload)), payload, footer))
+
+
+@lru_cache(4096)
+def header(size: int) -> bytes:
+    """What stands before a payload of this size; those of one tensor are equally large at nearly every step."""
+    written = size.to_bytes(8, "little")
+    return written + masked_crc(written).to_bytes(4, "little")
 
 
 def read_record(data: bytes | memoryview, start: int = 0, length: int | None = None, where: str = "") -> memoryview:

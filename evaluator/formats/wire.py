@@ -177,4 +177,9 @@ def number_field(number: int, value: int) -> bytes:
 
 def bytes_field(number: int, content: bytes) -> bytes:
     """A BYTES field: also for messages and texts."""
-    return b"".join((encode_varint(number << 3 | BYTES), encode_varint(len(content)), content))
+    return bytes_header(number, len(content)) + content
+
+
+def bytes_header(number: int, size: int) -> bytes:
+    """What stands before a content of this size in a BYTES field."""
+    return encode_varint(number << 3 | BYTES) + encode_varint(size)

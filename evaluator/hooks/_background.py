@@ -22,7 +22,11 @@ class Background:
         """The thread starts with the first work."""
         self._failures = failures
         self._patience = patience
-        self._work: queue.Queue[Callable[[], object] | None] = queue.Queue(maxsize=waiting)
+        # This kind of queue hands over in less time than the one with a limit, so the limit is a second one, of tokens.
+        self._work: queue.SimpleQueue[Callable[[], object] | None] = queue.SimpleQueue()
+        self._room: queue.SimpleQueue[None] = queue.SimpleQueue()
+        for _ in range(waiting):
+            self._room.put(None)
         self._thread: threading.Thread | None = None
 
     def put(self, work: Callable[[], object]) -> None:
@@ -31,8 +35,9 @@ class Background:
             self._thread = threading.Thread(target=self._run, name="saving a trial", daemon=True)
             self._thread.start()
         try:
-            self._work.put(work, timeout=self._patience)
-        except queue.Full:
+            self._room.get(timeout=self._patience)
+            self._work.put(work)
+        except queue.Empty:
             what = f"the disk did not keep up for {self._patience:g} s"
             self._failures.note("a step was not saved", TimeoutError(what))
 
@@ -41,16 +46,21 @@ class Background:
         if self._thread is None:
             return True
         try:
-            self._work.put(None, timeout=self._patience)
-        except queue.Full:
+            self._room.get(timeout=self._patience)
+        except queue.Empty:
             return False
+        self._work.put(None)
         self._thread.join(self._patience)
         done = not self._thread.is_alive()
         self._thread = None
         return done
 
     def _run(self) -> None:
-        while (work := self._work.get()) is not None:
+        while True:
+            work = self._work.get()
+            self._room.put(None)
+            if work is None:
+                return
             with self._failures.guard("a step was not saved"):
                 work()
             del work  # what a step holds must not stay in memory until the next one

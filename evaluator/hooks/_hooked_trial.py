@@ -46,6 +46,7 @@ class HookedTrial:
             clock: the machine's by default.
         """
         self.failures = Failures()
+        self._looking = self.failures.guard("the file STOP was not looked for")
         self.rank, size = rank_and_size() if rank_of is None else rank_of
         self.saves = self.rank == 0 or workers != "one"
         self._clock = SystemClock() if clock is None else clock
@@ -104,7 +105,7 @@ class HookedTrial:
 
     def should_stop(self, step: int) -> bool:
         """Whether the run was asked to end with this step."""
-        with self.failures.guard("the file STOP was not looked for"):
+        with self._looking:
             return self._stop.due(step)
         return False
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from evaluator.hooks._torch_step import Collected
@@ -40,6 +40,7 @@ class Activations:
         self._found: Collected | None = None
         self._calls: dict[str, int] = {}
         self._modules: list[tuple[str, str, Module]] = []
+        self._catchers: list[tuple[Callable[..., Any], Callable[..., None]]] | None = None
         if chosen is False:
             return
         patterns = [chosen] if isinstance(chosen, str) else [] if isinstance(chosen, bool | None) else list(chosen)
@@ -51,11 +52,9 @@ class Activations:
         """From now on, catch what the next forward pass does."""
         self._found = found
         self._calls.clear()
-        for name, what, module in self._modules:
-            if "i" in what:
-                self._handles.append(module.register_forward_pre_hook(self._catcher(f"{name}_input")))
-            if "o" in what:
-                self._handles.append(module.register_forward_hook(self._catcher(f"{name}_output")))
+        if self._catchers is None:
+            self._catchers = list(self._made())
+        self._handles += [register(catcher) for register, catcher in self._catchers]
 
     def end(self) -> None:
         """Take all hooks off."""
@@ -64,6 +63,14 @@ class Activations:
                 handle.remove()
         self._handles.clear()
         self._found = None
+
+    def _made(self) -> Iterator[tuple[Callable[..., Any], Callable[..., None]]]:
+        """What registers a hook, and the hook."""
+        for name, what, module in self._modules:
+            if "i" in what:
+                yield module.register_forward_pre_hook, self._catcher(f"{name}_input")
+            if "o" in what:
+                yield module.register_forward_hook, self._catcher(f"{name}_output")
 
     def _catcher(self, name: str) -> Any:
         """A hook for either side of a module: the last argument is what goes in, or comes out."""

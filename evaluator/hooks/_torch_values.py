@@ -22,6 +22,10 @@ LEAST_SAMPLES = 16
 """Samples of an activation that are saved at the least; DeadRelu does not judge fewer."""
 
 
+MOST_COPIED_BY_NUMPY = 2**16
+"""Elements that numpy copies in less time than PyTorch takes to begin; ours, PyTorch copies large ones in parallel."""
+
+
 def dense(tensor: Tensor) -> Tensor | None:
     """What of a tensor lies in the memory of this process, of a type that numpy has; None where nothing does.
 
@@ -29,7 +33,11 @@ def dense(tensor: Tensor) -> Tensor | None:
     """
     import torch  # noqa: PLC0415 - only the user's script needs it
 
+    plain = type(tensor) is torch.Tensor or type(tensor) is torch.nn.Parameter
     tensor = tensor.detach()
+    # nearly all are so, and each question below takes time of the step
+    if plain and tensor.is_cpu and tensor.dtype is torch.float32 and tensor.layout is torch.strided:
+        return tensor if tensor.numel() else None
     if hasattr(tensor, "to_local"):
         tensor = tensor.to_local()
     if tensor.layout == torch.sparse_coo:
@@ -60,7 +68,11 @@ def first_rows(tensor: Tensor, most: int) -> Tensor:
 
 def array_of(tensor: Tensor) -> NDArray[Any]:
     """A copy in the memory of the machine, which the training does not change any more."""
-    values: NDArray[Any] = np.asarray(tensor.resolve_conj().resolve_neg().to("cpu", copy=True).numpy())
+    tensor = tensor.resolve_conj().resolve_neg()
+    if tensor.is_cpu and tensor.numel() <= MOST_COPIED_BY_NUMPY:
+        copied: NDArray[Any] = tensor.numpy().copy()
+        return copied
+    values: NDArray[Any] = np.asarray(tensor.to("cpu", copy=True).numpy())
     return values
 
 

@@ -42,6 +42,9 @@ MOST_OF_SAMPLES = 2**14
 """64 KiB of float32; ours: layers are many, and some samples tell as much as all."""
 
 
+_TRAIN = Mode.TRAIN
+
+
 class Hook:
     """Saves what a model does, every so many steps."""
 
@@ -76,6 +79,7 @@ class Hook:
         """
         self._trial = HookedTrial(folder, **{"rank_of": _rank_and_size(), **trial})
         self._failures = self._trial.failures
+        self._guard = self._failures.guard("a step was not saved")
         self._model = model
         self._steps = 0
         self._every = max(1, every)
@@ -105,14 +109,13 @@ class Hook:
             mode: by default TRAIN, or EVAL where the model is set to evaluate.
             values: further numbers and tensors, such as accuracy=0.9, labels=labels.
         """
-        given = values if loss is None else {"loss": loss, **values}
-        with self._failures.guard("a step was not saved"):
-            now = _mode(mode) if mode is not None else Mode.TRAIN if self._model.training else Mode.EVAL
-            if now is not Mode.TRAIN:
-                self.record(mode=now, **given)
+        with self._guard:
+            now = _mode(mode) if mode is not None else _TRAIN if self._model.training else Mode.EVAL
+            if now is not _TRAIN:
+                self.record(mode=now, **_given(loss, values))
             else:
-                self._train_step(given)
-        return self.should_stop
+                self._train_step(loss, values)
+        return self._trial.should_stop(self._steps)
 
     def record(self, *, mode: Mode | str = Mode.EVAL, **values: Any) -> None:
         """Save numbers or tensors as a step of their own, such as a loss of validation."""
@@ -130,15 +133,15 @@ class Hook:
             self._unwatch()
         self._trial.close(end=end)
 
-    def _train_step(self, given: Mapping[str, Any]) -> None:
+    def _train_step(self, loss: Tensor | float | None, values: Mapping[str, Any]) -> None:
         number = self._steps
-        self._steps += 1
-        step, mode_step = self._trial.count(Mode.TRAIN)
+        self._steps = number + 1
+        step, mode_step = self._trial.count(_TRAIN)
         if number % self._every == 0 and self._trial.saves:
             self._unwatch()
-            self._save_step(step, mode_step, given)
+            self._save_step(step, mode_step, _given(loss, values))
         elif number % self._losses_every == 0:
-            self._save_given(step, mode_step, Mode.TRAIN, given)
+            self._save_given(step, mode_step, _TRAIN, _given(loss, values))
         if self._steps % self._every == 0 and self._trial.saves:
             self._watch()
 
@@ -223,6 +226,11 @@ class Hook:
 def _is_bias(name: str) -> bool:
     """Whether a parameter is a bias; those of recurrent layers are called `bias_ih_l0`."""
     return "bias" in name.rpartition(".")[2]
+
+
+def _given(loss: Tensor | float | None, values: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What the script gave to a step."""
+    return values if loss is None else {"loss": loss, **values}
 
 
 def _mode(mode: Mode | str) -> Mode:

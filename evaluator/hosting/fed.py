@@ -126,7 +126,8 @@ class FedTrial:
             self.names.collections = step.collections
         if step.restarted:
             self.counts = StepCounts()
-        self.names.see(name for file in files for name in file.layout.at)
+        for file in files:
+            self.names.see_layout(file.layout)
         self.modes_seen.update(file.mode for file in files)
         counts = self.counts
         counts.complete += step.complete

@@ -12,9 +12,12 @@ from evaluator.config.job_config import JobConfig, configure_rules
 from evaluator.config.parsing import parse_file
 from evaluator.config.rule_stop import VARIABLES, read_rule_stop
 from evaluator.config.settings import PREFIX, resolve_settings
+from evaluator.engine.distributed.connection import missing_dask
 from evaluator.errors import Mistake
 from evaluator.registry import known_rules
 from evaluator.rule import Rule
+from evaluator.sagemaker.cluster import Hosts, cluster_settings, hosts_of
+from evaluator.sagemaker.local_paths import LocalPaths, local_paths
 
 CONFIG_VARIABLE = "RULE_EVALUATOR_CONFIG"
 _JOB_FILE = "processingjobconfig.json"
@@ -27,11 +30,13 @@ class ContainerConfig:
     Args:
         message_file: whose first 1024 bytes become the job's ExitMessage.
         arn: of the processing job, when it is known.
+        hosts: of the processing job, where there are several that share the work.
     """
 
     job: JobConfig
     message_file: Path
     arn: str | None = None
+    hosts: Hosts | None = None
 
 
 @dataclass(frozen=True)
@@ -67,14 +72,18 @@ def read_container(
     job_file, mistakes = _read_object(ml_root / "config" / _JOB_FILE)
     resources, resource_mistakes = _read_object(ml_root / "config" / "resourceconfig.json")
     job_environment = _texts(job_file.get("Environment"))
-    content = _read_files(ml_root, environment.get(CONFIG_VARIABLE) or job_environment.get(CONFIG_VARIABLE))
+    paths = local_paths(job_file, ml_root)
+    content = _read_files(paths.config, environment.get(CONFIG_VARIABLE) or job_environment.get(CONFIG_VARIABLE))
     settings, origins, setting_mistakes = resolve_settings(
-        {}, environment, content.settings, _job_settings(job_file, job_environment, environment), _defaults(ml_root)
+        {}, environment, content.settings, _job_settings(job_file, job_environment, environment), _defaults(paths)
     )
+    hosts = hosts_of(resources)
+    shared = cluster_settings(hosts) if {origins["engine"], origins["scheduler"]} == {"default"} else {}
+    settings = settings.model_copy(update=shared)
     allowed = settings.allow_user_rules
     by_environment = EnvironmentRule()
     rule_stop, stop_notes = read_rule_stop({**job_environment, **environment}) if settings.follow else (None, [])
-    notes = [*content.notes, *_several_hosts(job_file, resources), *stop_notes]
+    notes = [*content.notes, *([] if shared else _several_hosts(job_file, resources)), *stop_notes]
     if content.requests or content.mistakes:
         unused = [repr(name) for name in ("rule_to_invoke", "source_s3_uri") if environment.get(name)]
         if unused:
@@ -111,7 +120,7 @@ def read_container(
             flat_output=flat,
         )
         arn = job_file.get("ProcessingJobArn")
-        config = ContainerConfig(job, message_file, arn if isinstance(arn, str) else None)
+        config = ContainerConfig(job, message_file, arn if isinstance(arn, str) else None, hosts if shared else None)
     asked_for = [(request.name or request.use, request.use) for request in requests]
     if flat and not requests:
         asked_for = [(by_environment.asked_for, by_environment.asked_for)]
@@ -139,11 +148,11 @@ def _read_object(path: Path) -> tuple[dict[str, object], list[Mistake]]:
     return document, []
 
 
-def _read_files(ml_root: Path, location: str | None) -> FileContent:
+def _read_files(folder: Path, location: str | None) -> FileContent:
     if location:
         return read_config_file(location)
     together = FileContent()
-    for path in sorted((ml_root / "processing" / "input" / "config").glob("*.json")):
+    for path in sorted(folder.glob("*.json")):
         content = read_config_file(str(path))
         together.requests += content.requests
         together.settings.update(content.settings)
@@ -179,10 +188,8 @@ def _snapshot_uri(job_file: Mapping[str, object]) -> str | None:
     return None
 
 
-def _defaults(ml_root: Path) -> dict[str, object]:
-    processing = ml_root / "processing"
-    trial, output = processing / "input" / "tensors", processing / "output" / "rule"
-    return {"trial": str(trial), "output": str(output), "follow": True}
+def _defaults(paths: LocalPaths) -> dict[str, object]:
+    return {"trial": str(paths.trial), "output": str(paths.output), "follow": True}
 
 
 def _several_hosts(job_file: Mapping[str, object], resources: Mapping[str, object]) -> list[str]:
@@ -193,7 +200,8 @@ def _several_hosts(job_file: Mapping[str, object], resources: Mapping[str, objec
     instances = max(count if isinstance(count, int) else 1, len(hosts) if isinstance(hosts, list) else 1)
     if instances < 2:
         return []
-    return [f"{instances} instances were asked for; each evaluates the whole job, so one is enough"]
+    what = f"{instances} instances were asked for; each evaluates the whole job, so one is enough"
+    return [what if missing_dask() is None else f"{what}; with the extra dask they would share the work"]
 
 
 def _texts(value: object) -> dict[str, str]:

@@ -31,8 +31,24 @@ class MessageFile(Sink):
         write_message(self._path, message_text(status, self._fail_on))
 
 
+def prepare_message(path: Path) -> None:
+    """Leave no message of a process before, and find out whether one could be written.
+
+    Raises:
+        OutputError: none could be.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        # not emptied by opening it: where it cannot be written, what is there stays whole
+        with path.open("ab"):
+            pass
+        _take_away(path)
+    except OSError as error:
+        raise OutputError(str(path), f"cannot be written: {error.strerror or error}") from error
+
+
 def write_message(path: Path, text: str) -> None:
-    """Put the text in the file, or take the file away when there is no text.
+    """Put the text in the file; when there is no text, take the file away, or empty it where it is a mount.
 
     Raises:
         OutputError: the file cannot be written.
@@ -42,9 +58,17 @@ def write_message(path: Path, text: str) -> None:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(text.encode("utf-8", "backslashreplace"))
         else:
-            path.unlink(missing_ok=True)
+            _take_away(path)
     except OSError as error:
         raise OutputError(str(path), f"cannot be written: {error.strerror or error}") from error
+
+
+def _take_away(path: Path) -> None:
+    try:
+        path.unlink(missing_ok=True)
+    except OSError:
+        # a file that is a mount, as the termination message of Kubernetes is, can be emptied only
+        path.write_bytes(b"")
 
 
 SINK = MessageFile

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from evaluator.errors import FormatError, KeyMissing, KeyRefused, Truncated
 from evaluator.formats.tfrecord import HEADER_SIZE, record_size
 from evaluator.sources.base import FileValues, Layout, Positions
-from evaluator.sources.event_templates import MOST_BEYOND, Chunk, Templates
+from evaluator.sources.event_templates import MOST_BEYOND, Chunk, Templates, Wanted
 from evaluator.storage.base import Store
 
 SPLIT_GAP = 2**20
@@ -25,6 +25,7 @@ MOST_BYTES = 2**31
 
 Source: protobuf's encoding guide, "Size limits".
 """
+READINGS = 64
 ONLY_SHAPE = "only its shape was saved"
 
 
@@ -39,11 +40,54 @@ class Place:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Stretch:
-    """A range of bytes to be read at once, and the positions whose records are in it."""
+    """A range of bytes to be read at once, and what is wanted of it."""
 
     first: int
     last: int
     inside: Positions
+    """The positions whose records are in it."""
+    wanted: Wanted
+
+    @classmethod
+    def of(
+        cls, layout: Layout, place: Place, first: int, last: int, inside: Positions, groups: Sequence[Positions]
+    ) -> _Stretch:
+        """Where the wanted records lie within the range."""
+        parts = groups if len(inside) == sum(map(len, groups)) else [group[np.isin(group, inside)] for group in groups]
+        # the rest can only be let go when what is wanted is copied
+        mostly_wanted = 2 * int(place.lengths[inside].sum()) > last - first
+        return cls(first, last, inside, Wanted.of(layout, place.starts - first, place.lengths, parts, mostly_wanted))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Reading:
+    """What to read of files with the same entries at the same places.
+
+    It holds what it is found by (`asked`), so that no other array can get the same identity.
+    """
+
+    asked: tuple[object, ...]
+    shapes: dict[int, str]
+    """Position -> why there is no value."""
+    wanted: Positions
+    large: Positions
+    """Those whose records are looked at before they are read."""
+    stretches: list[_Stretch]
+    size: int
+
+    @classmethod
+    def of(cls, layout: Layout, place: Place, groups: Sequence[Positions]) -> _Reading:
+        """Work it out."""
+        wanted = np.concatenate([*groups, np.empty(0, np.int64)]).astype(np.int64, copy=False)
+        shaped = wanted >= len(place.starts)
+        shapes = dict.fromkeys(wanted[shaped].tolist(), ONLY_SHAPE)
+        wanted = wanted[~shaped]
+        lengths = place.lengths[wanted]
+        # the sum of many lengths that cannot be true would not fit a number of 64 bits
+        size = int(np.minimum(lengths, MOST_BYTES).sum())
+        stretches = list(_stretches(layout, place, wanted, groups))
+        asked = (layout, place.starts, place.lengths, *groups)
+        return cls(asked, shapes, wanted, wanted[lengths > AT_ONCE], stretches, size)
 
 
 class EventReader:
@@ -53,26 +97,25 @@ class EventReader:
         """Nothing is known of any file yet."""
         self._store = store
         self._templates = Templates()
+        self._readings: dict[tuple[int, ...], _Reading] = {}
 
     def read(self, layout: Layout, place: Place, groups: Sequence[Positions]) -> FileValues:
         """The values at these positions of the layout."""
+        reading = self._reading(layout, place, groups)
         values = FileValues()
-        wanted = np.concatenate([*groups, np.empty(0, np.int64)]).astype(np.int64, copy=False)
-        shapes = wanted >= len(place.starts)
-        values.problems.update(dict.fromkeys(wanted[shapes].tolist(), ONLY_SHAPE))
-        wanted = wanted[~shapes]
-        large = place.lengths[wanted] > AT_ONCE
-        if large.any():
-            doubted = self._doubted(layout, place, wanted[large])
+        values.problems.update(reading.shapes)
+        stretches: Iterable[_Stretch] = reading.stretches
+        if len(reading.large):
+            doubted = self._doubted(layout, place, reading.large)
             values.problems.update(doubted)
-            wanted = wanted[~np.isin(wanted, list(doubted))]
-        asked = sum(map(len, groups))
+            if doubted:
+                wanted = reading.wanted[~np.isin(reading.wanted, list(doubted))]
+                stretches = _stretches(layout, place, wanted, groups)
         room = MOST_BEYOND
-        for stretch in _stretches(place, wanted):
+        for stretch in stretches:
             inside = stretch.inside
-            parts = groups if len(inside) == asked else [group[np.isin(group, inside)] for group in groups]
             try:
-                room = self._read_stretch(layout, place, parts, stretch, values, room)
+                room = self._read_stretch(layout, place, stretch, values, room)
             except (KeyMissing, KeyRefused) as error:
                 values.problems.update(dict.fromkeys(inside.tolist(), str(error)))
             except MemoryError:
@@ -81,6 +124,10 @@ class EventReader:
                 values.problems.update(dict.fromkeys(inside.tolist(), f"{place.key}: {what}"))
         return values
 
+    def size_of(self, layout: Layout, place: Place, groups: Sequence[Positions]) -> int:
+        """The length of the records at these positions; what is said to be longer than any can be is not read."""
+        return self._reading(layout, place, groups).size
+
     def wall_time(self, place: Place) -> float | None:
         """When the first record was written, by the writer's clock."""
         try:
@@ -88,17 +135,23 @@ class EventReader:
         except (KeyMissing, KeyRefused, IndexError):
             return None
 
-    def _read_stretch(
-        self, layout: Layout, place: Place, parts: Sequence[Positions], stretch: _Stretch, values: FileValues, room: int
-    ) -> int:
+    def _reading(self, layout: Layout, place: Place, groups: Sequence[Positions]) -> _Reading:
+        """What to read; worked out once for files whose index entries are those of a former one, unchanged."""
+        arrays = (place.starts, place.lengths, *groups)
+        key = (id(layout), *map(id, arrays))
+        found = self._readings.get(key)
+        if found is None:
+            if len(self._readings) >= READINGS:
+                self._readings.clear()
+            found = self._readings[key] = _Reading.of(layout, place, groups)
+        return found
+
+    def _read_stretch(self, layout: Layout, place: Place, stretch: _Stretch, values: FileValues, room: int) -> int:
         """Read one stretch of the file and take what is wanted out of it; what is left of the room for it."""
-        size = stretch.last - stretch.first
-        data = self._store.read_range(place.key, stretch.first, size)
+        data = self._store.read_range(place.key, stretch.first, stretch.last - stretch.first)
         if values.wall_time is None:
             values.wall_time = _wall_time(data)
-        mostly_wanted = 2 * int(place.lengths[stretch.inside].sum()) > size
-        chunk = Chunk(place.key, data, place.starts - stretch.first, place.lengths, parts, mostly_wanted, room)
-        return self._templates.cut(layout, chunk, values)
+        return self._templates.cut(layout, Chunk(place.key, data, stretch.wanted, room), values)
 
     def _doubted(self, layout: Layout, place: Place, positions: Positions) -> dict[int, str]:
         """Of large records, those that cannot be what the index file says, by their header and the file's size."""
@@ -122,7 +175,13 @@ class EventReader:
         return doubted
 
 
-def _stretches(place: Place, wanted: Positions) -> Iterator[_Stretch]:
+def _stretches(layout: Layout, place: Place, wanted: Positions, groups: Sequence[Positions]) -> Iterator[_Stretch]:
+    """What to read of a file, in its order."""
+    for first, last, inside in _ranges(place, wanted):
+        yield _Stretch.of(layout, place, first, last, inside, groups)
+
+
+def _ranges(place: Place, wanted: Positions) -> Iterator[tuple[int, int, Positions]]:
     """The byte ranges to read: as few as possible without reading over large gaps, and none too large."""
     if not len(wanted):
         return
@@ -130,7 +189,7 @@ def _stretches(place: Place, wanted: Positions) -> Iterator[_Stretch]:
     ends = starts + place.lengths[wanted]
     first, last = int(starts.min()), int(ends.max())
     if last - first <= SPLIT_GAP:
-        yield _Stretch(first, last, wanted)
+        yield first, last, wanted
         return
     order = np.argsort(starts, kind="stable")
     reach = np.maximum.accumulate(ends[order])
@@ -139,13 +198,13 @@ def _stretches(place: Place, wanted: Positions) -> Iterator[_Stretch]:
     for part in np.split(order, cuts):
         first, last = int(starts[part].min()), int(ends[part].max())
         if last - first <= AT_ONCE:
-            yield _Stretch(first, last, wanted[np.sort(part)])
+            yield first, last, wanted[np.sort(part)]
             continue
         begin, last = 0, int(ends[part[0]])
         for number in range(1, len(part) + 1):
             further = int(ends[part[number]]) if number < len(part) else math.inf
             if max(further, last) - int(starts[part[begin]]) > AT_ONCE:
-                yield _Stretch(int(starts[part[begin]]), last, wanted[np.sort(part[begin:number])])
+                yield int(starts[part[begin]]), last, wanted[np.sort(part[begin:number])]
                 begin, last = number, 0
             if number < len(part):
                 last = max(last, int(further))

@@ -32,24 +32,43 @@ EXPANSION = 8
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Wanted:
+    """The records that are wanted of a range of bytes, and where they lie in it."""
+
+    starts: NDArray[np.int64]
+    """Per position of the layout, where its record begins, relative to the first byte of the range."""
+    lengths: NDArray[np.int64]
+    parts: Sequence[Positions]
+    """Per group the wanted positions whose records are in the range."""
+    mostly: bool
+    """Whether little is read over; if not, what is wanted is copied so that the rest can be let go."""
+    key: tuple[object, ...]
+    """The same for all ranges in which the same is wanted at the same places."""
+
+    @classmethod
+    def of(
+        cls, layout: Layout, starts: NDArray[np.int64], lengths: NDArray[np.int64],
+        parts: Sequence[Positions], mostly: bool,
+    ) -> Wanted:  # fmt: skip
+        """Note what is wanted."""
+        inside = np.concatenate(parts)
+        key = (layout, *map(_key, (starts[inside], lengths[inside], *parts)))
+        return cls(starts, lengths, parts, mostly, key)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Chunk:
     """Bytes of an event file, and the records that are wanted of them."""
 
     key: str
     data: bytes
-    starts: NDArray[np.int64]
-    """Per position of the layout, where its record begins, relative to the first byte of `data`."""
-    lengths: NDArray[np.int64]
-    parts: Sequence[Positions]
-    """Per group the wanted positions whose records are in `data`."""
-    mostly_wanted: bool = True
-    """Whether little was read over; if not, what is wanted is copied so that the rest can be let go."""
+    wanted: Wanted
     room: int = MOST_BEYOND
     """What is left of the bytes that decoded tensors may take beyond their records."""
 
     def record(self, position: int) -> tuple[int, int]:
         """Where a record lies: its start and its length."""
-        return int(self.starts[position]), int(self.lengths[position])
+        return int(self.wanted.starts[position]), int(self.wanted.lengths[position])
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +93,7 @@ class _Template:
     expected: NDArray[np.uint8]
     cuts: list[_Cut]
     odd: list[Positions]
-    """Per group what is not plain numbers between constant footers and is decoded one by one."""
+    """Per group what is not plain numbers between constant footers and is decoded one by one; empty without any."""
 
 
 class Templates:
@@ -86,19 +105,17 @@ class Templates:
 
     def cut(self, layout: Layout, chunk: Chunk, values: FileValues) -> int:
         """Take what is wanted out of the bytes; what is left of the chunk's room."""
-        inside = np.concatenate(chunk.parts)
-        key = (layout, *map(_key, (chunk.starts[inside], chunk.lengths[inside], *chunk.parts)))
-        template = self._known.get(key)
+        template = self._known.get(chunk.wanted.key)
         fits = template is not None and _fits(template, chunk.data)
         if template is None or not fits:
             template = _learn(layout, chunk)
         _cut(template, chunk, values)
-        sound, room = _decode_each(layout, chunk, template.odd, values)
+        sound, room = _decode_each(layout, chunk, template.odd, values) if template.odd else (True, chunk.room)
         # What was learned from a damaged file would make its sound successors slow.
         if sound and not fits:
             if len(self._known) >= TEMPLATES:
                 self._known.clear()
-            self._known[key] = template
+            self._known[chunk.wanted.key] = template
         return room
 
 
@@ -106,8 +123,8 @@ def _learn(layout: Layout, chunk: Chunk) -> _Template:
     """Find out how a file is laid out."""
     checked: list[range] = []
     bundles: dict[tuple[int, str, int], list[tuple[int, int, int, tuple[int, ...]]]] = {}
-    odd: list[list[int]] = [[] for _ in chunk.parts]
-    for number, part in enumerate(chunk.parts):
+    odd: list[list[int]] = [[] for _ in chunk.wanted.parts]
+    for number, part in enumerate(chunk.wanted.parts):
         for position in part.tolist():
             start, length = chunk.record(position)
             found = _plain(layout, position, chunk.data, start, length)
@@ -135,7 +152,8 @@ def _learn(layout: Layout, chunk: Chunk) -> _Template:
         for (group, dtype, _), bundle in bundles.items()
     ]
     reach = int(places.max(initial=-1)) + 1
-    return _Template(reach, places, expected, cuts, [np.array(positions, np.int64) for positions in odd])
+    rest = [np.array(positions, np.int64) for positions in odd] if any(odd) else []
+    return _Template(reach, places, expected, cuts, rest)
 
 
 def _fits(template: _Template, data: bytes) -> bool:
@@ -148,7 +166,7 @@ def _fits(template: _Template, data: bytes) -> bool:
 def _cut(template: _Template, chunk: Chunk, values: FileValues) -> None:
     view = memoryview(chunk.data)
     for cut in template.cuts:
-        if len(cut.spans) == 1 and chunk.mostly_wanted:
+        if len(cut.spans) == 1 and chunk.wanted.mostly:
             start, stop = cut.spans[0]
             flat = np.frombuffer(view[start:stop], cut.dtype)
         else:

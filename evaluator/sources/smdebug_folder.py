@@ -13,7 +13,7 @@ import numpy as np
 
 from evaluator.errors import FormatError, KeyMissing, KeyRefused
 from evaluator.formats.collection_file import CollectionFile, SavedCollection, parse_collections
-from evaluator.formats.index_file import IndexFile, parse_index
+from evaluator.formats.index_file import IndexFile
 from evaluator.formats.key_names import (
     COLLECTIONS_PREFIX,
     END_MARKER,
@@ -35,7 +35,8 @@ from evaluator.sources.base import (
     StepFile,
     interned,
 )
-from evaluator.sources.event_reading import MOST_BYTES, ONLY_SHAPE, EventReader, Place
+from evaluator.sources.event_reading import ONLY_SHAPE, EventReader, Place
+from evaluator.sources.index_reading import IndexReader
 from evaluator.storage.base import Entry, Store, check_key
 
 MAX_FILE = 64 * 2**20
@@ -62,6 +63,7 @@ class SmdebugFolder(Source):
         self.store = store
         self._known: dict[tuple[tuple[str, ...], tuple[str, ...]], _Known] = {}
         self._layouts: dict[tuple[tuple[str, ...], tuple[str, ...]], Layout] = {}
+        self._index = IndexReader()
         self._reader = EventReader(store)
         self._collection_files: dict[str, tuple[Entry, CollectionFile | str]] = {}
 
@@ -93,7 +95,7 @@ class SmdebugFolder(Source):
         data = self.store.read(sighting.key)
         if len(data) != sighting.size:
             self._look_again(sighting)
-        index = parse_index(data, sighting.key)
+        index = self._index.parse(data, sighting.worker, sighting.key)
         if index.mode_step < 0:
             raise FormatError(sighting.key, f"has mode step {index.mode_step}", "mode steps count from 0")
         known = self._layout_of(index)
@@ -117,12 +119,7 @@ class SmdebugFolder(Source):
 
     def size_of(self, file: StepFile, groups: Sequence[Positions]) -> int:
         """The length of the records that will be read."""
-        if not isinstance(file.place, Place):
-            return 0
-        lengths = file.place.lengths
-        asked = [lengths[group[group < len(lengths)]] for group in groups]
-        # what is said to be longer is not read, and the sum of many such lengths would not fit a number of 64 bits
-        return sum(int(np.minimum(one, MOST_BYTES).sum()) for one in asked)
+        return self._reader.size_of(file.layout, file.place, groups) if isinstance(file.place, Place) else 0
 
     def wall_time(self, file: StepFile) -> float | None:
         """The wall time in the first record."""

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from random import Random
-from threading import Lock
 from typing import Any, Literal, TypeVar
 from urllib.parse import urlsplit
 
@@ -15,6 +14,7 @@ from evaluator.clock import Clock
 from evaluator.errors import InputError, Mistake, StorageUnavailable
 from evaluator.storage import _environment
 from evaluator.storage._s3_errors import Refused, Trouble, request_errors, trouble_of, unavailable
+from evaluator.storage._sharing import Shared
 from evaluator.storage.base import Requests
 
 T = TypeVar("T")
@@ -57,11 +57,10 @@ class _Effort:
 class Connection:
     """A client of S3 that all stores of one URI share, also from several threads."""
 
-    def __init__(self, clock: Clock) -> None:
-        """Connect to nothing yet."""
+    def __init__(self, clock: Clock, shared: Shared | None = None) -> None:
+        """Connect to nothing yet; `shared` is what the stores of many runs have in common."""
         self._clock = clock
-        self._lock = Lock()
-        self._client: Any = None
+        self._shared = Shared() if shared is None else shared
         self._reached = False
         self._let_in = False
         self.patience = PATIENCE
@@ -79,7 +78,7 @@ class Connection:
         """
         effort = _Effort(self._clock.monotonic())
         while True:
-            client = self._connected(where)
+            client = self._shared.client(lambda: make_client(where))
             if kind != "delete":
                 setattr(requests, kind, getattr(requests, kind) + 1)
             try:
@@ -96,7 +95,8 @@ class Connection:
                 return answer
             requests.retries += 1
             if trouble.remedy == "renew":
-                self._renew(client)
+                # credentials are looked for anew
+                self._shared.drop(client)
                 if not effort.renewed:
                     effort.renewed = True
                     continue
@@ -119,18 +119,6 @@ class Connection:
         hopeful = self._let_in if trouble.remedy == "renew" else self._reached
         until = effort.began + (self.patience if hopeful else min(FIRST_PATIENCE, self.patience))
         return None if effort.tries >= effort.last or self._clock.monotonic() + pause > until else pause
-
-    def _connected(self, where: str) -> Any:
-        with self._lock:
-            if self._client is None:
-                self._client = make_client(where)
-            return self._client
-
-    def _renew(self, client: Any) -> None:
-        """Look for credentials anew, unless another thread has done so since."""
-        with self._lock:
-            if self._client is client:
-                self._client = None
 
 
 def make_client(where: str) -> Any:

@@ -24,6 +24,10 @@ from typing import TypeVar
 from evaluator.errors import KeyMissing, KeyRefused, StorageError, StorageUnavailable
 from evaluator.storage.base import Entry, check_key, why_no_key
 
+MOST_FOLDERS = 5
+"""Folders that stay open until the next listing, so that the next file in them is reached with one step; few, since
+one process can follow hundreds of runs."""
+
 T = TypeVar("T")
 
 # O_NONBLOCK: opening a FIFO returns at once, and reading a regular file is not changed by it
@@ -35,6 +39,22 @@ _MAYBE_A_LINK = (errno.ELOOP, errno.ENOTDIR)
 _NOTHING_THERE = (errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG, errno.EISDIR, errno.ENXIO)
 
 
+class _Folder:
+    """A descriptor of an open folder, closed when nobody uses it any more."""
+
+    __slots__ = ("number",)
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def __del__(self) -> None:
+        os.close(self.number)
+
+
+def _open_folder(above: int, name: str) -> _Folder:
+    return _Folder(os.open(name, _FOLDER | os.O_NOFOLLOW, dir_fd=above))
+
+
 class Walker:
     """Finds what is below a root; what it refuses to touch is noted in `refused`, key -> why."""
 
@@ -43,11 +63,12 @@ class Walker:
         self.root = os.path.abspath(uri)  # a later change of the working folder must not move the root
         self.refused = refused
         self._uri = uri
+        self._folders: dict[str, _Folder] = {}
 
     def at(self, key: str, action: Callable[[int, str], T], *, writing: bool = False) -> T:
         """What `action` gives for the folder that the key is in (a descriptor) and the name there."""
-        check_key(key)
         if problem := why_no_key(key):
+            check_key(key)
             raise (KeyRefused if writing else KeyMissing)(repr(key[:100]), problem)
         try:
             try:
@@ -124,27 +145,64 @@ class Walker:
         elif error.errno not in _NOTHING_THERE:
             raise self.error(folder, error) from error
 
+    @contextmanager
+    def afresh(self) -> Iterator[None]:
+        """Go by the folders that are there now, others may stand in their places since; leave none open."""
+        self._folders.clear()
+        try:
+            yield
+        finally:
+            self._folders.clear()
+
     def _walk(self, key: str, action: Callable[[int, str], T], *, make: bool = False) -> T:
         """The same without any link on the way; folders are made when asked for."""
-        *folders, name = key.split("/")
+        folder, _, name = key.rpartition("/")
         if make:
-            os.makedirs(self.root, exist_ok=True)  # raises with the folder's name
-        at = os.open(self.root, _FOLDER)
+            with self.afresh():  # what is written must be found under its name
+                os.makedirs(self.root, exist_ok=True)  # raises with the folder's name
+                self._make(folder)
+                return self._in(folder, name, action)
+        remembered = len(self._folders)
         try:
-            for folder in folders:
-                try:
-                    inner = os.open(folder, _FOLDER | os.O_NOFOLLOW, dir_fd=at)
-                except FileNotFoundError:
-                    if not make:
-                        raise
-                    with suppress(FileExistsError):  # another process made it meanwhile
-                        os.mkdir(folder, dir_fd=at)
-                    inner = os.open(folder, _FOLDER | os.O_NOFOLLOW, dir_fd=at)
-                os.close(at)
-                at = inner
-            return action(at, name)
-        finally:
-            os.close(at)
+            return self._in(folder, name, action)
+        except OSError as error:
+            # a remembered folder may have been moved away meanwhile
+            if not remembered or error.errno not in (*_NOTHING_THERE, errno.ESTALE):
+                raise
+            self._folders.clear()
+            return self._in(folder, name, action)
+
+    def _in(self, folder: str, name: str, action: Callable[[int, str], T]) -> T:
+        at = self._folder(folder)  # named, since one that is not remembered closes when nobody holds it
+        return action(at.number, name)
+
+    def _folder(self, path: str) -> _Folder:
+        """A folder below the root, each on the way opened relative to the one above it."""
+        known = self._folders.get(path)
+        if known is not None:
+            return known
+        at = self._folders.get("") or self._remember("", _Folder(os.open(self.root, _FOLDER)))
+        way = ""
+        for name in path.split("/") if path else ():
+            way = f"{way}/{name}" if way else name
+            at = self._folders.get(way) or self._remember(way, _open_folder(at.number, name))
+        return at
+
+    def _remember(self, path: str, folder: _Folder) -> _Folder:
+        if len(self._folders) < MOST_FOLDERS:
+            self._folders[path] = folder
+        return folder
+
+    def _make(self, path: str) -> None:
+        """Make what is missing of a folder below the root."""
+        at = ""
+        for name in path.split("/") if path else ():
+            above, at = at, f"{at}/{name}" if at else name
+            try:
+                self._folder(at)
+            except FileNotFoundError:
+                with suppress(FileExistsError):  # another process made it meanwhile
+                    self._in(above, name, lambda at, name: os.mkdir(name, dir_fd=at))
 
     def _resolved(self, key: str) -> str:
         """The key of what the links in `key` lead to. Raises KeyRefused when that is outside."""

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import ClassVar
@@ -121,6 +122,10 @@ class Store(ABC):
         return None
 
 
+_ORDINARY = re.compile(r"(?:[A-Za-z0-9_-][A-Za-z0-9._-]*/)*[A-Za-z0-9_-][A-Za-z0-9._-]*")
+"""What nearly all keys look like; whatever else there is is looked at more closely."""
+
+
 def check_key(key: str) -> str:
     """The key itself, when it can only name something below a root. Raises KeyRefused."""
     parts = key.split("/")
@@ -131,6 +136,8 @@ def check_key(key: str) -> str:
 
 def why_no_key(key: str, root: str = "") -> str:
     """Why a name in a store cannot be a key; empty when it can. `root` counts for the length where it is stored too."""
+    if len(root) + len(key) <= LONGEST_KEY // 4 and _ORDINARY.fullmatch(key):
+        return ""
     try:
         check_key(key)
         length = len((root + key).encode())

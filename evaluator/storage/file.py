@@ -10,8 +10,8 @@ import errno
 import os
 import secrets
 import stat
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -64,7 +64,7 @@ class FileStore(Store):
         self.requests.list += 1
         base = f"{check_key(prefix).rstrip('/')}/".lstrip("/")
         names = []
-        with self._walker.scan(base, given=True) as entries:
+        with self._walker.afresh(), self._walker.scan(base, given=True) as entries:
             for key, entry in self._walker.keys(base, entries):
                 if entry.is_dir(follow_symlinks=False):
                     names.append(entry.name)
@@ -77,7 +77,7 @@ class FileStore(Store):
         self.requests.list += 1
         base = f"{check_key(folder).rstrip('/')}/".lstrip("/")
         found = []
-        with self._walker.scan(base, given=True) as entries:
+        with self._walker.afresh(), self._walker.scan(base, given=True) as entries:
             for key, entry in self._walker.keys(base, entries):
                 if not (is_unfinished(key) or entry.is_dir(follow_symlinks=False)):
                     found.append(self._walker.entry(key, entry))
@@ -85,7 +85,8 @@ class FileStore(Store):
 
     def unfinished(self) -> list[str]:
         """Walk all folders."""
-        return sorted(entry.key for entry in self._found("", "", unfinished=True))
+        with self._walker.afresh():
+            return sorted(entry.key for entry in self._found("", "", unfinished=True))
 
     def stat(self, key: str) -> Entry | None:
         """Size and time of a regular file."""
@@ -100,22 +101,13 @@ class FileStore(Store):
 
     def read(self, key: str) -> bytes:
         """The whole file."""
-        with self._reading(key) as (file, _), open(file, "rb", buffering=0, closefd=False) as stream:
-            return stream.readall()
+        return self._read(key, _whole)
 
     def read_range(self, key: str, start: int, length: int) -> bytes:
         """A part of a file; a length beyond its end costs no memory."""
         if start < 0 or length < 0:
             raise ValueError(f"a range starts at 0 or later and is not negative; got start {start}, length {length}")
-        with self._reading(key) as (file, size):
-            end = min(start + length, size)
-            data = b""
-            while start + len(data) < end:
-                more = os.pread(file, end - start - len(data), start + len(data))
-                if not more:  # the file was cut meanwhile
-                    break
-                data += more
-            return data
+        return self._read(key, lambda file, size: _up_to(file, start, min(length, size - start)))
 
     def write(self, key: str, data: bytes) -> None:
         """Make a file beside the old one and put it in its place; where that is a mount, write into it."""
@@ -140,7 +132,8 @@ class FileStore(Store):
     # after every method whose annotations mean the builtin
     def list(self, prefix: str = "", start_after: str = "") -> list[Entry]:
         """Walk the folders in which such keys can be, and no others."""
-        return sorted(self._found(prefix, start_after, unfinished=False), key=lambda entry: entry.key)
+        with self._walker.afresh():
+            return sorted(self._found(prefix, start_after, unfinished=False), key=lambda entry: entry.key)
 
     def _found(self, prefix: str, start_after: str, *, unfinished: bool) -> Iterator[Entry]:
         """The files with such keys, in no order."""
@@ -169,22 +162,43 @@ class FileStore(Store):
             right = f"a file that user {os.geteuid()} may read"
             raise KeyRefused(self._walker.where(key), f"may not be read: {error.strerror}", right) from error
 
-    @contextmanager
-    def _reading(self, key: str) -> Iterator[tuple[int, int]]:
-        """A descriptor of a regular file, and its size."""
+    def _read(self, key: str, take: Callable[[int, int], bytes]) -> bytes:
+        """What `take` gives for a descriptor of a regular file and its size."""
         self.requests.get += 1
         file = self._walker.at(key, lambda folder, name: self._open(key, folder, name))
         try:
             info = os.fstat(file)
             if not stat.S_ISREG(info.st_mode):
                 raise KeyMissing(self._walker.where(key), "is not a regular file")
-            yield file, info.st_size
+            return take(file, info.st_size)
         except StorageError:
             raise
         except OSError as error:
             raise self._walker.error(key, error) from error
         finally:
             os.close(file)
+
+
+def _up_to(file: int, start: int, length: int) -> bytes:
+    """So many bytes of a file; fewer where it ends before."""
+    if length <= 0:
+        return b""
+    data = os.pread(file, length, start)
+    while len(data) < length:
+        more = os.pread(file, length - len(data), start + len(data))
+        if not more:  # the file ends, or was cut meanwhile
+            break
+        data += more
+    return data
+
+
+def _whole(file: int, size: int) -> bytes:
+    """All bytes of a file, also of one that grows, and of those of the system, which say that they have none."""
+    data = _up_to(file, 0, size + 1)
+    if 0 < len(data) <= size:
+        return data
+    with open(file, "rb", buffering=0, closefd=False) as stream:
+        return stream.readall()
 
 
 def _replace(folder: int, name: str, data: bytes) -> None:

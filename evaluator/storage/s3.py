@@ -18,6 +18,7 @@ from evaluator.clock import Clock, SystemClock
 from evaluator.errors import InputError, KeyMissing, KeyRefused, Mistake
 from evaluator.storage._s3_bucket import Bucket
 from evaluator.storage._s3_connection import Connection, missing_packages
+from evaluator.storage._sharing import shared_here
 from evaluator.storage.base import Entry, Store, check_key, is_unfinished, why_no_key
 
 LARGEST = 2**50
@@ -35,7 +36,7 @@ def open_store(uri: str, clock: Clock | None = None) -> S3Store:
     if find_spec("boto3") is None:
         raise missing_packages(uri)
     bucket, prefix = split_uri(uri)
-    return S3Store(uri, bucket, prefix, Connection(SystemClock() if clock is None else clock))
+    return S3Store(uri, bucket, prefix, Connection(SystemClock() if clock is None else clock, shared_here()))
 
 
 def split_uri(uri: str) -> tuple[str, str]:

@@ -52,7 +52,7 @@ class Waiting:
     first: float
     """When the first of them came."""
     files: dict[str, Arrival] = field(default_factory=dict)
-    former: dict[str, Sighting] = field(default_factory=dict)
+    former: dict[str, Sighting] | None = None
     """For a step that is written again: files of workers that did not do so (yet)."""
 
 
@@ -156,7 +156,7 @@ class Arrivals:
         waiting = self.waiting.pop(step)
         for worker, arrival in waiting.files.items():
             self._remember(worker, arrival.sighting, used=arrival.error is None)
-        for worker, sighting in waiting.former.items():
+        for worker, sighting in (waiting.former or {}).items():
             self._remember(worker, sighting, used=True)
         self._last_taken = step
         self._recent.append(step)
@@ -221,7 +221,8 @@ class Arrivals:
             waiting = self.waiting[step] = Waiting(at)
         waiting.first = min(waiting.first, at)
         waiting.files[worker] = Arrival(sighting, at)
-        waiting.former.pop(worker, None)
+        if waiting.former is not None:
+            waiting.former.pop(worker, None)
         self.workers[worker] = None
         return True
 
@@ -236,7 +237,7 @@ class Arrivals:
         for sighting in filter(self._is_former, listed):
             waiting = self.waiting.get(sighting.step)
             if waiting is not None and sighting.worker not in waiting.files:
-                waiting.former[sighting.worker] = sighting
+                waiting.former = {**(waiting.former or {}), sighting.worker: sighting}
             elif not self._used(sighting.step):
                 self.left.add(sighting.step)
 

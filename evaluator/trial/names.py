@@ -6,11 +6,14 @@ from collections.abc import Iterable, Mapping
 
 from evaluator.formats.index_file import short
 from evaluator.needs import Selection
-from evaluator.sources.base import Collections
+from evaluator.sources.base import Collections, Layout
 from evaluator.trial.patterns import Patterns
 
 ALL = "all"
 """The collection that every tensor is in, whatever its file says."""
+
+MOST_LAYOUTS = 512
+"""Layouts that are known to hold no new name; runs have a handful."""
 
 MOST_ANSWERS = 200_000
 """Answers that are remembered; a run that keeps inventing names must not fill the memory."""
@@ -22,6 +25,7 @@ class NameBook:
     def __init__(self) -> None:
         """Know no tensor and no collection yet."""
         self.order: dict[str, int] = {}
+        self._seen: set[Layout] = set()
         self.version = 0
         """Grows when collections change, so that selections made before are made again."""
         self._collections = Collections()
@@ -34,6 +38,15 @@ class NameBook:
         for name in names:
             if name not in self.order:
                 self.order[name] = len(self.order)
+
+    def see_layout(self, layout: Layout) -> None:
+        """Give the new names of a layout their place in the order; one that was seen holds none."""
+        if layout in self._seen:
+            return
+        if len(self._seen) >= MOST_LAYOUTS:
+            self._seen.clear()
+        self._seen.add(layout)
+        self.see(layout.at)
 
     @property
     def collections(self) -> Collections:

@@ -16,6 +16,10 @@ from evaluator.trial.outages import Outages
 from evaluator.trial.step import Step
 from evaluator.trial.tally import StepCounts, Tally
 
+LISTED_AT_EASE = 20_000
+"""Files in a listing of the whole run from which on such listings become rarer in proportion: one of that many takes as
+many requests as the looks between two of them."""
+
 
 class Trial:
     """The steps of one run, each taken once; when one is written again after that, all of them are taken anew.
@@ -35,7 +39,7 @@ class Trial:
             clock: for the waiting times.
             waits: how long to wait for late files and for silent workers.
             following: whether the run may still be going on; if not, everything there is is taken at once.
-            relist: seconds between two listings of the whole run.
+            relist: seconds between two listings of the whole run; more where it has very many files.
             patience: seconds for which a storage that does not answer is asked again, at each poll.
         """
         self.source = source
@@ -53,6 +57,7 @@ class Trial:
         self._waits = waits
         self._relist = relist
         self._all_listed_at: float | None = None
+        self._all_listed = 0
         self._tally = Tally()
         self._arrivals = Arrivals(self._tally)
         self._silent: tuple[str, ...] = ()
@@ -118,9 +123,10 @@ class Trial:
         yield from self._as_answered(self._poll())
 
     def _poll(self) -> Iterator[Step]:
-        self._see_collections()
         self._see_files()
         waiting = self._arrivals.waiting
+        if waiting or not self.quiet or not self._all_collections or self.source.is_log:
+            self._see_collections()
         now = self._clock.monotonic()
         if not waiting or not self._collections_settled(now):
             return
@@ -180,6 +186,12 @@ class Trial:
         """Count the tensors of a file that was listed and opened but could not be read (position -> why)."""
         self._tally.not_read(file.step, file.worker, problems)
 
+    @property
+    def _all_collections(self) -> bool:
+        """Whether every worker's collection file was seen; a file is only written anew when something is saved."""
+        collections = self.names.collections
+        return collections.num_workers is not None and len(collections.files) >= collections.num_workers
+
     def _see_collections(self) -> None:
         collections = self.source.collections()
         if collections is not None:
@@ -188,7 +200,8 @@ class Trial:
 
     def _see_files(self) -> None:
         times = Times(self._clock.now(), self._clock.monotonic(), self.listed_at)
-        whole = self._all_listed_at is None or times.monotonic - self._all_listed_at >= self._relist
+        pause = self._relist * max(1.0, self._all_listed / LISTED_AT_EASE)
+        whole = self._all_listed_at is None or times.monotonic - self._all_listed_at >= pause
         look_back = None if whole else self._arrivals.look_back
         listing = self.source.sightings(from_step=look_back)
         if look_back is not None and self._arrivals.reach_back(listing):
@@ -196,7 +209,7 @@ class Trial:
             whole, listing = True, self.source.sightings()
         self.listed_at = times.monotonic
         if whole:
-            self._all_listed_at = times.monotonic
+            self._all_listed_at, self._all_listed = times.monotonic, len(listing)
         self.quiet = not self._arrivals.note(listing, times)
         if not self.quiet:
             self.newest_at = times.monotonic
@@ -224,7 +237,7 @@ class Trial:
             # A file that cannot be read may still be on its way: from now on it counts as not written yet.
             return None
         # Who did not write the step again is read as a later reading of the whole run would read it.
-        for worker, sighting in waiting.former.items():
+        for worker, sighting in (waiting.former or {}).items():
             former = Arrival(sighting, waiting.first)
             former.open(self.source)
             if former.opened is not None:
@@ -247,7 +260,8 @@ class Trial:
         self.outages.over()
         files = self._arrivals.taken(taken.number).files
         taken.unreadable_keys = {files[worker].sighting.key: why for worker, why in taken.unreadable.items()}
-        self.names.see(name for file in taken.files for name in file.layout.at)
+        for file in taken.files:
+            self.names.see_layout(file.layout)
         self.modes_seen.update(file.mode for file in taken.files)
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import evaluator
-from evaluator.commands import commands, rules
+from evaluator.commands import commands, commands_for, rules
 from tests.commands.program import HEALTHY, TRIALS, call, finish, run, small_trial, start
 
 NAMES = [
@@ -21,6 +21,7 @@ NAMES = [
     "show",
     "check",
     "rules",
+    "status",
     "explain",
     "new-rule",
     "test",
@@ -32,7 +33,18 @@ NAMES = [
     "support",
     "check-job",
     "wrap",
+    "watch",
 ]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_command_is_found_by_the_name_of_its_module(name: str):
+    assert [command.name for command in commands_for([name, "--help"])] == [name]
+
+
+@pytest.mark.parametrize("arguments", [[], ["--help"], ["base"], ["no-such-command"], ["../run"], ["Run"], ["run.x"]])
+def test_what_names_no_command_gives_all_of_them(arguments: list[str]):
+    assert [command.name for command in commands_for(arguments)] == [command.name for command in commands()]
 
 
 def test_the_commands_are_found_in_the_order_of_the_design():

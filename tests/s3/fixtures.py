@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import os
 import secrets
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -17,39 +15,16 @@ from typing import Any
 import pytest
 
 from evaluator.storage._s3_connection import make_client
+from tests.s3.moto_process import moto_server
 from tests.s3.small_server import SmallServer, small_server
 from tests.s3.traffic import Traffic, traffic
-
-# the port is chosen by the system; the server ends with the process that started it, whatever becomes of that
-_SERVER = """
-import sys
-from moto.server import ThreadedMotoServer
-server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-server.start()
-print(server.get_host_and_port()[1], flush=True)
-sys.stdin.read()
-"""
 
 
 @pytest.fixture(scope="session")
 def s3_server() -> Iterator[str]:
     """The URL of a server that behaves like S3, in its own process."""
-    process = subprocess.Popen(
-        [sys.executable, "-c", _SERVER],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-        env={"PATH": os.environ["PATH"], "AWS_ACCESS_KEY_ID": "server", "AWS_SECRET_ACCESS_KEY": "server"},
-    )
-    assert process.stdin is not None
-    assert process.stdout is not None
-    try:
-        yield f"http://127.0.0.1:{int(process.stdout.readline())}"
-    finally:
-        process.stdin.close()
-        process.wait(timeout=30)
-        process.stdout.close()
+    with moto_server() as url:
+        yield url
 
 
 @pytest.fixture

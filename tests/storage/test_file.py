@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import socket
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
@@ -16,7 +18,7 @@ from typing import Any
 import pytest
 
 from evaluator.errors import KeyMissing, KeyRefused, StorageUnavailable
-from evaluator.storage._walking import Walker
+from evaluator.storage._walking import MOST_FOLDERS, Walker
 from evaluator.storage.base import Store
 from evaluator.storage.file import LONGEST_KEY, FileStore
 from tests.storage.contract import StoreContract, keys
@@ -463,7 +465,7 @@ def test_a_device_error_while_reading_names_the_path(root: Path, monkeypatch: py
         FileStore(root).read_range("a/x", 0, 1)
 
 
-def test_no_descriptor_is_left_open(root: Path):
+def test_no_descriptor_is_left_open_when_a_listing_has_let_go_of_the_folders(root: Path):
     (root / "out").symlink_to("/etc")
     store = FileStore(root)
     before = len(os.listdir("/proc/self/fd"))
@@ -473,8 +475,45 @@ def test_no_descriptor_is_left_open(root: Path):
         for call in calls:
             with suppress(KeyMissing, KeyRefused, StorageUnavailable):
                 call(key)
+        assert len(os.listdir("/proc/self/fd")) <= before + MOST_FOLDERS
+    store.list()
 
     assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_files_in_more_folders_than_stay_open_are_read_by_many_threads_at_once(tmp_path: Path):
+    names = [f"{top}/{inner}/x" for top in range(3) for inner in range(MOST_FOLDERS)]
+    for name in names:
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(name)
+    store = FileStore(tmp_path)
+    with ThreadPoolExecutor(8) as pool:
+        for _ in range(20):
+            listing = pool.submit(store.list)
+            assert list(pool.map(store.read, names)) == [name.encode() for name in names]
+            assert len(listing.result()) == len(names)
+
+
+def test_a_folder_that_was_moved_away_is_not_read_on_after_a_listing(root: Path):
+    store = FileStore(root)
+    assert store.read("a/x")
+    (root / "a").rename(root / "former")
+    (root / "a").mkdir()
+    (root / "a" / "x").write_bytes(b"new")
+    store.list()
+
+    assert store.read("a/x") == b"new"
+
+
+def test_a_folder_that_was_replaced_is_found_where_the_file_is_no_more_in_the_former_one(root: Path):
+    store = FileStore(root)
+    assert store.read("a/x")
+    shutil.rmtree(root / "a")
+    (root / "a").mkdir()
+    (root / "a" / "x").write_bytes(b"new")
+
+    assert store.read("a/x") == b"new"
 
 
 # rights

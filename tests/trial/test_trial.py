@@ -669,7 +669,23 @@ def test_an_idle_poll_costs_the_same_after_a_long_history(pair: SavedRun, monkey
         poll_after(trial, pair, 1)
         costs.append(counted.take())
 
-    assert costs[0] == costs[1] == ({"list": 2}, 2 + 20 * (1 if lost else 2))
+    assert costs[0] == costs[1] == ({"list": 1}, 20 * (1 if lost else 2))
+
+
+def test_very_many_files_are_listed_as_a_whole_more_seldom(pair: SavedRun, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("evaluator.trial.trial.LISTED_AT_EASE", 30)
+    trial = follow(pair)
+    for step in range(60):
+        for worker in ("worker_0", "worker_1"):
+            pair.save(step, worker)
+    counted = Counted(pair.store, monkeypatch)
+    shown = []
+    for seconds in (0, *[RELIST + 10] * 4):
+        poll_after(trial, pair, seconds)
+        shown.append(counted.take()[1])
+
+    # 120 files are four times as many as are listed at ease, so the pause is four times as long
+    assert [count >= 120 for count in shown] == [True, False, False, False, True]
 
 
 def test_waiting_steps_are_opened_once(pair: SavedRun, monkeypatch: pytest.MonkeyPatch):

@@ -1,0 +1,1 @@
+"""How fast the program is, beside the reference reader and beside the least that has to be done."""
