@@ -28,7 +28,7 @@ demo: setup ## evaluate the bundled trial and show the verdicts
 	$(BIN)/rule-evaluator run evaluator/demo_trial --exit-zero --output demo-output
 
 test: setup ## run the tests
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --maxprocesses 4
 
 check: lint types docs-fresh changelog wheel test ## all that CI checks
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -12,6 +13,7 @@ from evaluator import strict_json
 from evaluator.config.settings import PREFIX, Settings, unit
 from evaluator.registry import builtin_rules
 from evaluator.rule import Example, LoopParameters, Rule
+from evaluator.sagemaker import diagnose
 from evaluator.status import schema
 
 ROOT = Path(__file__).parents[1]
@@ -24,6 +26,7 @@ def pages() -> Iterator[tuple[Path, str]]:
     for kind in kinds:
         yield ROOT / "docs" / f"{kind}.schema.json", strict_json.dumps(schema(kind), pretty=True).decode() + "\n"
     yield ROOT / "docs" / "settings.md", settings_page()
+    yield ROOT / "docs" / "troubleshooting.md", troubleshooting_page()
     yield ROOT / "builtin_rules" / "README.md", rules_page()
 
 
@@ -97,13 +100,50 @@ def rule_section(name: str, rule: Rule) -> list[str]:
     return lines
 
 
+def troubleshooting_page() -> str:
+    """What goes wrong with distributed training, from the checks of `diagnose`."""
+    found = diagnose.checks()
+    rows = [[f"[{one.name}](#{one.name.lower()})", summary(one), inputs(one)] for one in found]
+    lines = [
+        "# Troubleshooting distributed training",
+        "",
+        NOTE,
+        "",
+        "`rule-evaluator diagnose` makes each of these checks for which it is given something to go by.",
+        "",
+        "```sh",
+        "rule-evaluator diagnose --training-job NAME    # asks AWS for its description, its logs, ...",
+        "rule-evaluator diagnose --trial PATH --log train.log --checkpoint model.safetensors",
+        "rule-evaluator diagnose --request job.json --security-groups groups.json    # saved answers of AWS",
+        "```",
+        "",
+        "Each check is one line: `found`, `ok`, or `not checked` and why; what is found has its evidence and a remedy.",
+        "Exit codes: 0 nothing wrong, 1 something found, 2 wrong input, 3 nothing could be checked.",
+        "With `--json` the same is one document.",
+        "",
+        *table(["check", "what goes wrong", "goes by"], rows),
+        "",
+    ]
+    for one in found:
+        text = one.documentation.strip().replace("\nSource:", "\n\nSource:")
+        examples = [[example.title, example.shows] for example in one.examples]
+        lines += [f"## {one.name}", "", *text.splitlines(), "", f"Goes by: {inputs(one)}.", "", "What to do:", ""]
+        lines += [*(f"- {step}" for step in one.remedy), "", *table(["example", "result"], examples), ""]
+    return "\n".join(lines)
+
+
+def inputs(check: diagnose.Check) -> str:
+    """What a check goes by, as options."""
+    return ", ".join(re.sub(r"(--[a-z-]+)", r"`\1`", one) for one in check.inputs)
+
+
 def verdict(example: Example) -> str:
     """What an example shows."""
     return "quiet" if example.met_at is None else f"fires at step {example.met_at}"
 
 
-def summary(rule: Rule) -> str:
-    """The first sentence of a rule's text."""
+def summary(rule: Rule | diagnose.Check) -> str:
+    """The first sentence of the text of a rule or check."""
     return rule.documentation.strip().split("\n\n")[0].replace("\n", " ")
 
 

@@ -7,14 +7,14 @@ from collections.abc import Callable
 from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import structlog
 
 from evaluator.clock import Clock
 from evaluator.config.job_config import JobConfig
 from evaluator.ending import Ending, Limits, StopSignal, idle_timeout
-from evaluator.engine.distributed.connection import Workers, missing_dask
-from evaluator.engine.distributed.engine import DaskEngine
+from evaluator.engine.distributed import missing_dask
 from evaluator.engine.partners import Partners
 from evaluator.errors import InputError, OutputError, OutputTaken, StorageError
 from evaluator.evaluation import Evaluation
@@ -34,6 +34,9 @@ from evaluator.status import EndedBecause, JobStatus, details_internal
 from evaluator.trial.completeness import Waits
 from evaluator.trial.opening import await_run, explain_no_step, open_run
 from evaluator.trial.trial import Trial
+
+if TYPE_CHECKING:
+    from evaluator.engine.distributed.connection import Workers
 
 Watch = Callable[[JobStatus, int], None]
 """Told how the job goes on: its status, and how many steps are waiting."""
@@ -95,7 +98,7 @@ class Job:
             other_trials=sorted({path for rule in config.rules for path in rule.other_trials}),
             requests=[self._outputs.requests, *self._outside.requests()],
         )
-        self._maker = StatusMaker(facts, clock, self._outputs.traceback)
+        self._maker = StatusMaker(facts, clock, self._outputs.traceback, self._outputs.acted)
         self._told_at: float | None = None
         self._ended_told = 0
         self._trial: Trial | None = None
@@ -136,6 +139,8 @@ class Job:
 
     def _workers(self) -> Workers:
         """The workers that read the trial."""
+        from evaluator.engine.distributed.connection import Workers  # noqa: PLC0415 - most jobs go without it
+
         settings = self._config.settings
         return Workers(settings.scheduler or "", settings.worker_timeout, lambda: self.stop.requested)
 
@@ -166,11 +171,7 @@ class Job:
         if source is not None:
             facts.refused = source.store.refused
             facts.requests = [source.store.requests, *facts.requests]
-            engine: Engine = (
-                self._share.engine(source, lambda: self.stop.now, lambda: self._tell([]))
-                if workers is None
-                else DaskEngine(source, self._config.settings.memory_budget, workers)
-            )
+            engine = self._engine_for(source, workers)
             self._engine = engine
             try:
                 facts.ended_because = self._loop(source, engine, others)
@@ -181,6 +182,13 @@ class Job:
                     self._outputs.printed(run)
             facts.notes += [f"{where}: {what}" for where, what in others.unreadable.items()]
         return self._end()
+
+    def _engine_for(self, source: Source, workers: Workers | None) -> Engine:
+        if workers is None:
+            return self._share.engine(source, lambda: self.stop.now, lambda: self._tell([]))
+        from evaluator.engine.distributed.engine import DaskEngine  # noqa: PLC0415 - most jobs go without it
+
+        return DaskEngine(source, self._config.settings.memory_budget, workers)
 
     def _await_run(self) -> Source | None:
         """The run, once there is one; None when it is known by then that there will be none, and why."""
@@ -243,8 +251,8 @@ class Job:
 
     def _status(self) -> JobStatus:
         status = self._maker.make(self._trial, self._evaluation, self._config.rules)
-        status.job.notes += self._outside.notes()
-        if isinstance(self._engine, DaskEngine):
+        status.job.notes += self._outside.notes() + self._outputs.notes()
+        if self._engine is not None:
             status.job.notes += self._engine.notes
         for rule in status.rules:
             rule.RuleEvaluationJobArn = self._arn
@@ -254,10 +262,12 @@ class Job:
         if self._evaluation is not None and self._trial is not None:
             self._outputs.reports(self._evaluation, final=True)
             self._maker.facts.notes += unmatched_notes(self._evaluation.runs, self._trial)
+        self._outputs.settle(lambda: self.stop.requested)
         return self._close(self._status())
 
     def _fail(self, details: str) -> Result:
         """End a job that cannot go on: every rule that was still running is in Error."""
+        self._outputs.settle(lambda: self.stop.requested)
         status = self._status()
         now = self._maker.now()
         for rule in status.rules:

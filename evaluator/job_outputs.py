@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from evaluator.actions.base import ActionResult, Surroundings
 from evaluator.clock import Clock
 from evaluator.config.job_config import JobConfig
 from evaluator.config.names import folder_name
@@ -16,6 +17,7 @@ from evaluator.output_folder import PRINTED, PRINTED_BY, TRACEBACK, TRACEBACK_BE
 from evaluator.reporting import make_reports
 from evaluator.resuming import differs
 from evaluator.rule_state import RuleState
+from evaluator.sinks._acting import Acting
 from evaluator.sinks.base import Outputs, key_in
 from evaluator.sinks.fan_out import SinkSet, build_sinks
 from evaluator.status import JobStatus
@@ -26,6 +28,11 @@ PATIENCE_BETWEEN = 30.0
 """Seconds for which an output on S3 is asked again while the job has other things to do: it is told again later."""
 PATIENCE_AT_ENDS = 300.0
 """The same at the beginning and at the end, when there is nothing else to do."""
+
+PATIENCE_WITH_ACTIONS = 60.0
+"""Seconds for which the end of a job waits for actions that were begun."""
+PATIENCE_WHEN_STOPPED = 1.0
+"""The same after a stop signal: with the 8 seconds of `stop_grace`, below the 10 after which Docker kills."""
 
 
 class JobOutputs:
@@ -43,6 +50,10 @@ class JobOutputs:
         self._folders = {rule.name: "" if config.flat_output else folder_name(rule.name) for rule in config.rules}
         self._store = open_store(config.settings.output, clock)
         self._folder = OutputFolder(self._store, clock, self._folders.values())
+        self._acting: Acting | None = None
+        if config.actions:
+            around = Surroundings(config.trial, config.settings.training_job_name, config.region)
+            self._acting = Acting(config.actions, around, clock)
         self._started: SinkSet | None = None
         self._taken = False
         self._left: set[str] = set()
@@ -93,7 +104,9 @@ class JobOutputs:
         else:
             self._folder.start_over()
         interval = config.settings.status_interval
-        outputs = Outputs(self._store, self._clock, self._folders, interval, self._message_file, config.fail_on)
+        outputs = Outputs(
+            self._store, self._clock, self._folders, interval, self._message_file, config.fail_on, self._acting
+        )
         self._started = SinkSet(build_sinks(outputs), self._clock)
         self._started.start(status)
         self._store.wait_at_most(PATIENCE_BETWEEN)
@@ -120,6 +133,19 @@ class JobOutputs:
             self._taken = True
             raise
         self._sinks.status(status)
+
+    def acted(self, configuration: str) -> list[ActionResult]:
+        """What came of the actions at the findings of a configuration."""
+        return [] if self._acting is None else self._acting.told(configuration)
+
+    def notes(self) -> list[str]:
+        """What a reader of the status has to know of its outputs, besides what the sinks say."""
+        return [] if self._acting is None else self._acting.problems()
+
+    def settle(self, stopped: Callable[[], bool]) -> None:
+        """Wait for actions that were begun, not for long, and less once somebody wants the job to stop."""
+        if self._acting is not None and not self._taken:
+            self._acting.settle(PATIENCE_WITH_ACTIONS, lambda: PATIENCE_WHEN_STOPPED if stopped() else None)
 
     def close(self, status: JobStatus) -> None:
         """Write what is left, and the final status; nothing where the output is another evaluator's by now."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from evaluator import __version__
+from evaluator.actions.base import ActionResult
 from evaluator.clock import Clock, timestamp
 from evaluator.config.parameters import RuleConfiguration
 from evaluator.evaluation import Evaluation
@@ -70,11 +71,15 @@ class _Known:
 class StatusMaker:
     """Makes the JobStatus; remembers since when each rule has its status."""
 
-    def __init__(self, facts: JobFacts, clock: Clock, traceback_file: Callable[[RuleState], str]) -> None:
-        """Nothing is known of any rule yet; `traceback_file` writes an exception down and names the file."""
+    def __init__(
+        self, facts: JobFacts, clock: Clock, traceback_file: Callable[[RuleState], str],
+        actions: Callable[[str], list[ActionResult]] | None = None,
+    ) -> None:  # fmt: skip
+        """Nothing is known of any rule yet; `traceback_file` writes an exception down, `actions` says what was done."""
         self.facts = facts
         self._clock = clock
         self._traceback_file = traceback_file
+        self._actions = actions
         self._known: dict[str, _Known] = {}
         self._reasons: dict[str, str] = {}
         self._recorded: dict[tuple[str, str, str], str] = {}
@@ -146,6 +151,8 @@ class StatusMaker:
         )  # fmt: skip
         made.Findings = run.findings
         made.Finding = self.complete(run.first_finding) if run.first_finding is not None else None
+        if self._actions is not None and run.findings:
+            made.Actions = self._actions(configuration.name)
         made.Report = run.report_file
         return made
 

@@ -5,15 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
 
 from evaluator.clock import Clock
 from evaluator.ending import Ending, StopSignal
-from evaluator.engine.distributed.engine import DaskEngine
 from evaluator.engine.local import LocalEngine, StepSummary
 from evaluator.evaluation import Evaluation
 from evaluator.finding import Finding
 from evaluator.status import EndedBecause
 from evaluator.trial.trial import Step, Trial
+
+if TYPE_CHECKING:
+    from evaluator.engine.distributed.engine import DaskEngine
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +37,7 @@ GROWTH = 1.5
 _AS_IT_STANDS: tuple[EndedBecause, ...] = ("read_once", "stop_signal", "rule_stop_signal")
 """Ends of a job that say nothing about the run; what it saved last may be half of a step."""
 
-Engine = LocalEngine | DaskEngine
+Engine: TypeAlias = "LocalEngine | DaskEngine"
 
 Tell = Callable[[list[Finding]], None]
 """Told after every step and every poll, with the findings that are new."""

@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 import numpy as np
 
 from evaluator.clock import Clock
+from evaluator.engine.counterparts import counterpart
 from evaluator.engine.kept import Kept, value_positions
 from evaluator.errors import EvaluatorError
 from evaluator.formats.key_names import natural_key
 from evaluator.segments import Array
-from evaluator.sources.base import Sighting, Source, StepFile
+from evaluator.sources.base import Layout, Sighting, Source, StepFile
 
 LOOK_AGAIN = 30.0
 """Seconds after which a step that was missing is looked for again: the other run may be going on too."""
@@ -29,8 +30,11 @@ class OtherTrial:
         self._open: tuple[int, str, Sequence[StepFile]] | None = None
         self.unreadable: dict[str, str] = {}
 
-    def values(self, step: int, worker: str, names: Sequence[str]) -> Mapping[str, Array] | None:
-        """These tensors at the same step there, of this worker or else of the first; None when the step is missing."""
+    def values(self, step: int, worker: str, mine: Layout, names: Sequence[str]) -> Mapping[str, Array] | None:
+        """These tensors at the same step there, of this worker or else of the first; None when the step is missing.
+
+        One that is not there by its name, and is under one that only parts of wrappers make another, is that one.
+        """
         workers = self._workers_at(step)
         if not workers:
             return None
@@ -42,11 +46,17 @@ class OtherTrial:
             self.unreadable[workers[chosen].key] = str(error)
             return None
         found: dict[str, Array] = {}
+        absent = names
         for file in files:
-            positions = np.array(sorted(value_positions(file.layout, names).values()), np.int64)
+            absent = [name for name in absent if name not in file.layout.at]
+        for file in files:
+            renamed = {name: other for name in absent if (other := counterpart(name, mine, file.layout)) is not None}
+            wanted = [*names, *renamed.values()] if renamed else names
+            positions = np.array(sorted(value_positions(file.layout, wanted).values()), np.int64)
             read = self._source.read(file, [positions])
             kept = Kept(file.layout, [(places, segments) for _, places, segments in read.joined], read.texts)
             found.update(kept.by_name)
+            found.update((name, found[other]) for name, other in renamed.items() if other in found)
         return found
 
     def _workers_at(self, step: int) -> Mapping[str, Sighting]:
@@ -79,9 +89,11 @@ class OtherTrials:
             if path not in self._trials:
                 self._trials[path] = OtherTrial(self._open_source(path), self._clock)
 
-    def values(self, path: str, step: int, worker: str, names: Sequence[str]) -> Mapping[str, Array] | None:
-        """These tensors at a step of one of the opened runs."""
-        return self._trials[path].values(step, worker, names)
+    def values(
+        self, path: str, step: int, worker: str, mine: Layout, names: Sequence[str]
+    ) -> Mapping[str, Array] | None:
+        """These tensors at a step of one of the opened runs; `mine` is what they stand in here."""
+        return self._trials[path].values(step, worker, mine, names)
 
     @property
     def unreadable(self) -> dict[str, str]:

@@ -14,6 +14,7 @@ from evaluator.config.names import folder_name
 from evaluator.errors import FormatError, KeyMissing, OutputError, StorageError
 from evaluator.logs import printable
 from evaluator.output_lock import lock_of
+from evaluator.sinks.actions import FILE_NAME as ACTIONS
 from evaluator.sinks.base import key_in
 from evaluator.sinks.findings import FILE_NAME as FINDINGS
 from evaluator.sinks.status_file import FILE_NAME as STATUS
@@ -98,7 +99,7 @@ class OutputFolder:
         with _told():
             own = list(self._own_keys())
             for key in own:
-                if key.rpartition("/")[2] in (STATUS, FINDINGS) and not self._is_ours(key):
+                if key.rpartition("/")[2] in (STATUS, FINDINGS, ACTIONS) and not self._is_ours(key):
                     where = printable(f"{self._store.uri.rstrip('/')}/{key}")
                     right = f"an output folder without a {key} of others"
                     raise OutputError(where, "was not written by rule-evaluator", right)
@@ -123,7 +124,7 @@ class OutputFolder:
         for folder in (one for one in folders if one in there):
             for name in (entry.key.rpartition("/")[2] for entry in self._store.files(folder)):
                 key = key_in(folder, name)
-                if key in (STATUS, *pages) or name == FINDINGS or self._is_text_of_ours(key, name):
+                if key in (STATUS, *pages) or name in (FINDINGS, ACTIONS) or self._is_text_of_ours(key, name):
                     yield key
         if CHECKPOINT in there:
             keys = [entry.key for entry in self._store.files(CHECKPOINT)]

@@ -32,8 +32,8 @@ class Segments:
 
     @classmethod
     def of(cls, arrays: Sequence[Array]) -> Segments:
-        """Lay arrays of one type end to end."""
-        flat = np.concatenate([array.reshape(-1) for array in arrays])
+        """Lay arrays of one type end to end; a single one is taken as it is."""
+        flat = np.concatenate([array.reshape(-1) for array in arrays]) if len(arrays) > 1 else arrays[0].reshape(-1)
         counts = np.array([array.size for array in arrays], dtype=np.int64)
         return cls(flat, counts, [array.shape for array in arrays])
 

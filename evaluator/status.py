@@ -9,6 +9,7 @@ from pydantic import AliasChoices, BeforeValidator, ConfigDict, Field
 
 from evaluator import finding as findings
 from evaluator import strict_json
+from evaluator.actions.base import ActionResult
 from evaluator.finding import JsonObject, OutputModel, Text
 from evaluator.rule import Severity as SeverityWord
 
@@ -133,7 +134,7 @@ class RuleStatus(OutputModel):
     Evaluation: EvaluationCounts = Field(default_factory=EvaluationCounts)
     Findings: int = Field(default=0, description="How many issues were found so far.")
     Finding: findings.Finding | None = Field(default=None, description="The first of them.")
-    Actions: list[JsonObject] = Field(default_factory=list, description="What was set off, and what came of it.")
+    Actions: list[ActionResult] = Field(default_factory=list, description="What was set off, and what came of it.")
     Report: Text | None = Field(default=None, description="The report's file, relative to the output folder.")
 
     @property

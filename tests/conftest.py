@@ -7,6 +7,7 @@ from pathlib import Path
 
 import hypothesis
 import pytest
+import structlog
 
 from evaluator.clock import SystemClock
 from tests.s3.fixtures import aws, bucket, put, s3, s3_server, small, upload
@@ -19,10 +20,19 @@ pytest.register_assert_rewrite(
     *(".".join(path.relative_to(HERE.parent).with_suffix("").parts) for path in HERE.rglob("contract*.py"))
 )
 
+# pytest-xdist tells its workers how wide its own terminal is
+os.environ.pop("COLUMNS", None)
+
 # no deadline: a loaded machine is not a defect
 hypothesis.settings.register_profile("here", deadline=None)
 hypothesis.settings.register_profile("repeatable", deadline=None, derandomize=True, print_blob=True)
 hypothesis.settings.load_profile("repeatable" if os.environ.get("CI") else "here")
+
+
+@pytest.fixture(autouse=True)
+def _logs_begin_anew() -> None:
+    """What a test before this one set up for its log lines is forgotten."""
+    structlog.reset_defaults()
 
 
 @pytest.fixture(autouse=True)

@@ -16,6 +16,7 @@ LAYERS: tuple[set[str], ...] = (
     # A part imports parts of lower layers only, never its neighbours.
     {"errors", "first_process", "names_of_parameters"},
     {
+        "aws",
         "clock",
         "modes",
         "isolation.environment",
@@ -32,6 +33,7 @@ LAYERS: tuple[set[str], ...] = (
     {"window"},
     {"series", "progress", "rule", "trial"},
     {"plan", "finding", "builtin_rules"},
+    {"actions"},
     {"registry", "engine", "status", "story", "user_rules", "judged_trial"},
     {"resuming", "passes", "places"},
     {"outcome", "config", "other_trials"},

@@ -69,9 +69,9 @@ def idle(folder: Path, shape: Shape) -> tuple[float, int]:
     with job(trial, output, f"poll_min={IDLE_POLL}", f"poll_max={IDLE_POLL}") as process:
         await_findings(output, faulty)
         time.sleep(3 * IDLE_POLL)
-        before = _processor_seconds(process.pid)
+        before = processor_seconds(process.pid)
         time.sleep(IDLE)
-        used = _processor_seconds(process.pid) - before
+        used = processor_seconds(process.pid) - before
         status = Path(f"/proc/{process.pid}/status").read_text(encoding="utf-8")
         resident = re.search(r"VmRSS:\s+(\d+) kB", status)
         assert resident is not None
@@ -133,7 +133,7 @@ def _await(there: Callable[[], object], process: subprocess.Popen[Any] | None = 
         time.sleep(0.05)
 
 
-def _processor_seconds(pid: int) -> float:
+def processor_seconds(pid: int) -> float:
     """Of all threads of a process."""
     fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

@@ -1,7 +1,8 @@
 """Fires when a tensor is not the same as in another run, at the same step.
 
 At each saved step, compares every tensor named, or every one, with that of the same name and worker in each of the
-other trials (`other_trials`), as numpy.allclose does. Each of them must be similar.
+other trials (`other_trials`), as numpy.allclose does. Each of them must be similar. Names that differ only by parts of
+wrappers (`module.fc.weight`, `fc.weight`) are the same where it is clear which one is meant.
 
 Quiet when: they are similar; the other trial lacks the step or the tensor; or a tensor holds no numbers.
 Source: SageMaker Debugger's list of built-in rules, "SimilarAcrossRuns". Its older text says that it fires where

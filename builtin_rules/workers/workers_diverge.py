@@ -2,7 +2,8 @@
 
 At each saved step, compares every tensor of the collection `weights` with the same tensor of the first worker: the
 largest |difference| as a share of the largest magnitude in both. Above `tolerance`, the replicas have drifted apart.
-Where two or more workers differ from the first by exactly as much, the first one is named.
+Where two or more workers differ from the first by exactly as much, the first one is named. Names that differ only by
+parts of wrappers (`module.fc.weight`, `fc.weight`) are the same where it is clear which one is meant.
 
 Quiet when: one worker saved the weight; a tensor counts as sharded, because its shapes differ between the workers or
 because it differs from the first saved step on (so do the experts of a mixture): `details` name such tensors, and when

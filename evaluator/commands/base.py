@@ -188,6 +188,16 @@ ConfigOption = Annotated[
     str | None,
     typer.Option("--config", metavar="FILE", help="Rules, settings and labels from a .json or .toml file."),
 ]
+ActionOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--action",
+        metavar="KIND[:key=value,...]",
+        help="What to do at a finding, once for each: command, email, rule_file, sms, stop_file, stop_training "
+        "or webhook; at_least=SEVERITY says from which severity on (default: error). May be given several times.",
+        rich_help_panel=RULES,
+    ),
+]
 OtherTrialOption = Annotated[
     list[str] | None,
     typer.Option(

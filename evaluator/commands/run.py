@@ -12,6 +12,7 @@ import typer
 from evaluator.commands.base import (
     FOLLOWING,
     OUTPUT,
+    ActionOption,
     AfterEndOption,
     Command,
     ConfigOption,
@@ -47,6 +48,7 @@ def run(
     rule: RuleOption = None,
     rule_file: RuleFileOption = None,
     config: ConfigOption = None,
+    action: ActionOption = None,
     other_trial: OtherTrialOption = None,
     settings: SetOption = None,
     source: SourceOption = None,
@@ -115,6 +117,7 @@ def run(
         rules=rule or (),
         rule_files=rule_file or (),
         config=config,
+        actions=action or (),
         other_trials=other_trial or (),
         output=output,
         set=settings or (),

@@ -13,6 +13,7 @@ import typer
 from evaluator.commands.base import (
     FOLLOWING,
     OUTPUT,
+    ActionOption,
     Command,
     ConfigOption,
     ExitZeroOption,
@@ -60,6 +61,7 @@ def watch(
     rule: RuleOption = None,
     rule_file: RuleFileOption = None,
     config: ConfigOption = None,
+    action: ActionOption = None,
     other_trial: OtherTrialOption = None,
     settings: SetOption = None,
     source: SourceOption = None,
@@ -138,6 +140,7 @@ def watch(
         rules=rule or (),
         rule_files=rule_file or (),
         config=config,
+        actions=action or (),
         other_trials=other_trial or (),
         output=output,
         set=settings or (),

@@ -15,6 +15,7 @@ import structlog
 import typer
 
 from evaluator.commands.base import (
+    ActionOption,
     Command,
     ConfigOption,
     ExitZeroOption,
@@ -59,6 +60,7 @@ def wrap(
     rule: RuleOption = None,
     rule_file: RuleFileOption = None,
     config: ConfigOption = None,
+    action: ActionOption = None,
     other_trial: OtherTrialOption = None,
     settings: SetOption = None,
     output: OutputOption = None,
@@ -78,6 +80,7 @@ def wrap(
         rules=rule or (),
         rule_files=rule_file or (),
         config=config,
+        actions=action or (),
         other_trials=other_trial or (),
         output=output,
         set=settings or (),

@@ -5,17 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path, PurePosixPath
-from urllib.parse import unquote, urlsplit
+from pathlib import Path
 
+from evaluator.config.actions import read_action
 from evaluator.config.naming import read_naming
-from evaluator.config.parsing import parse_content, parse_file
-from evaluator.config.request import RuleFile, RuleRequest
+from evaluator.config.parsing import parse_location
+from evaluator.config.request import ActionRequest, RuleFile, RuleRequest
 from evaluator.config.rule_files import beside, file_rule_name, parse_file_location
 from evaluator.config.sagemaker_shape import request_of
-from evaluator.errors import EvaluatorError, Mistake, did_you_mean
+from evaluator.errors import Mistake, did_you_mean
 from evaluator.scalar_names import Naming
-from evaluator.storage._single import read_uri
 
 _MISSPELLED = "DebugRulesConfigurations"
 """As AWS's guide writes it in its samples (processing-contract.md 2.2)."""
@@ -52,6 +51,7 @@ class FileContent:
 
     folder: Path = field(default_factory=Path)
     requests: list[RuleRequest] = field(default_factory=list)
+    actions: list[ActionRequest] = field(default_factory=list)
     settings: dict[str, object] = field(default_factory=dict)
     labels: dict[str, str] = field(default_factory=dict)
     naming: Naming | None = None
@@ -65,39 +65,16 @@ _Reader = Callable[[Mapping[str, object], str, FileContent], None]
 def read_config_file(location: str) -> FileContent:
     """The content of the file at a local path, a file:// or an s3:// URI."""
     content = FileContent()
-    path = _local_path(location)
-    document = _document(location) if path is None else path if isinstance(path, Mistake) else parse_file(path)
+    folder, document = parse_location(location)
     if isinstance(document, Mistake):
         content.mistakes.append(document)
     elif not isinstance(document, dict):
         what = f"holds a {type(document).__name__}, not named parts"
         content.mistakes.append(Mistake(location, what, 'expected {"DebugRuleConfigurations": [...]} or our own shape'))
     else:
-        content.folder = path.parent if isinstance(path, Path) else content.folder
+        content.folder = folder or content.folder
         _read_document(document, location, content)
     return content
-
-
-def _document(uri: str) -> object | Mistake:
-    """What a file on S3 holds."""
-    try:
-        return parse_content(lambda: read_uri(uri), uri, PurePosixPath(uri).suffix)
-    except EvaluatorError as error:
-        return error.mistake
-
-
-def _local_path(location: str) -> Path | Mistake | None:
-    """The path of a local file; None for one on S3."""
-    scheme, _, rest = location.partition("://")
-    if not rest:
-        return Path(location)
-    if scheme == "file":
-        return Path(unquote(urlsplit(location).path))
-    if scheme == "s3":
-        return None
-    return Mistake(
-        location, f"configuration files at {scheme}:// are not supported yet", "give a local path, or s3://BUCKET/KEY"
-    )
 
 
 def _read_document(document: Mapping[str, object], where: str, content: FileContent) -> None:
@@ -200,6 +177,12 @@ def _read_our_rule(entry: Mapping[str, object], where: str, content: FileContent
     content.requests.append(_placed(request, content.folder))
 
 
+def _read_our_action(entry: Mapping[str, object], where: str, content: FileContent) -> None:
+    action = read_action(entry, where, content.mistakes)
+    if action is not None:
+        content.actions.append(action)
+
+
 def _asked_for(entry: Mapping[str, object], where: str) -> tuple[str, RuleFile | None] | list[Mistake]:
     """What the rule is called, and the file that it is in where there is one."""
     mistakes: list[Mistake] = []
@@ -237,5 +220,6 @@ _READERS: dict[str, _Reader] = {
     "DebugRuleConfigurations": _read_debug_rule,
     "ProfilerRuleConfigurations": _read_profiler_rule,
     "rule": _read_our_rule,
+    "action": _read_our_action,
 }
 """What reads one entry of each list that a configuration file may hold."""

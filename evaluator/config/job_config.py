@@ -6,9 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
+from evaluator.actions.base import Action, Surroundings
+from evaluator.config.actions import configure_actions
 from evaluator.config.names import assign_names
 from evaluator.config.parameters import RuleConfiguration, configure, configure_file
-from evaluator.config.request import RuleRequest
+from evaluator.config.request import ActionRequest, RuleRequest
 from evaluator.config.rule_files import stand_in
 from evaluator.config.rule_stop import RuleStop
 from evaluator.config.settings import Origin, Settings
@@ -40,6 +42,7 @@ class JobConfig:
         rule_stop: the file by which rules are told to stop.
         region: where SageMaker is, as far as the environment says it in a way that boto3 does not read.
         naming: what the names in a log mean.
+        actions: what is to be done at findings.
         flat_output: findings lie directly in the output folder, because the environment named exactly one rule.
     """
 
@@ -57,6 +60,7 @@ class JobConfig:
     region: str | None = None
     flat_output: bool = False
     naming: Naming | None = None
+    actions: tuple[Action, ...] = ()
 
     @property
     def reading(self) -> Reading:
@@ -103,6 +107,18 @@ def configure_rules(
     if job_wide_trials and not any(rule.other_trials for _, rule in found):
         notes.append("other trials were given, but no rule of this job compares with other trials")
     return configurations, notes, mistakes
+
+
+def actions_of_job(
+    job_wide: Sequence[ActionRequest],
+    rules: Sequence[RuleConfiguration],
+    settings: Settings,
+    environment: Mapping[str, str],
+) -> tuple[tuple[Action, ...], list[Mistake]]:
+    """The actions of all rules and of single ones, or what is wrong with them."""
+    of_rules = {rule.name: rule.actions for rule in rules}
+    around = Surroundings(settings.trial or "", settings.training_job_name)
+    return configure_actions(job_wide, of_rules, around, environment)
 
 
 def _rule(request: RuleRequest, known: Mapping[str, Rule], *, user_rules: bool) -> Rule | Mistake:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from evaluator.config.actions import read_action_arguments
 from evaluator.config.files import FileContent, read_config_file
 from evaluator.config.job_config import (
     JobConfig,
+    actions_of_job,
     configure_rules,
     read_after_end,
     read_choices,
@@ -30,6 +32,7 @@ class Arguments:
     rules: Sequence[str] = ()
     rule_files: Sequence[str] = ()
     config: str | None = None
+    actions: Sequence[str] = ()
     other_trials: Sequence[str] = ()
     output: str | None = None
     set: Sequence[str] = ()
@@ -67,6 +70,9 @@ def load(arguments: Arguments, environment: Mapping[str, str], rules: Mapping[st
         else ([], [], [])
     )
     mistakes += rule_mistakes
+    action_requests, action_mistakes = read_action_arguments(arguments.actions)
+    actions, more_mistakes = actions_of_job([*action_requests, *content.actions], configured, settings, environment)
+    mistakes += action_mistakes + more_mistakes
     labels, label_mistakes = read_labels(arguments.labels)
     fail_on, on_sigterm, choice_mistakes = read_choices(arguments.fail_on, arguments.exit_zero, arguments.on_sigterm)
     after_end, word_mistakes = read_after_end(arguments.after_end)
@@ -93,6 +99,7 @@ def load(arguments: Arguments, environment: Mapping[str, str], rules: Mapping[st
         until_pid=arguments.until_pid,
         rule_stop=rule_stop,
         region=environment.get("AWS_REGION", "").strip() or None,
+        actions=actions,
     )
 
 

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from evaluator.config import sagemaker_shape as sagemaker
+from evaluator.config.actions import actions_key, actions_of, without_actions
 from evaluator.config.other_trials import is_other_trial_key, other_trials_of
-from evaluator.config.request import RuleFile, RuleRequest
+from evaluator.config.request import ActionRequest, RuleFile, RuleRequest
 from evaluator.config.rule_files import check_rule_file, is_hidden, stand_in
 from evaluator.config.spelling import misspelled
 from evaluator.config.values import mistake_of, no_steps, parameter_set, without_bad_regexes
@@ -32,6 +33,7 @@ class RuleConfiguration:
         candidate: no rule was named at all, so every built-in rule is tried.
         file: where the rule is in a file of the user's own; `rule` is only a stand-in then.
         request: what was asked for, where the file still has to judge it.
+        actions: what is to be done at its findings, as it was written.
     """
 
     name: str
@@ -46,6 +48,7 @@ class RuleConfiguration:
     notes: tuple[str, ...] = ()
     file: RuleFile | None = None
     request: RuleRequest | None = None
+    actions: tuple[ActionRequest, ...] = ()
 
 
 def known_parameters(rule: Rule) -> list[str]:
@@ -76,6 +79,7 @@ def configure(request: RuleRequest, rule: Rule) -> RuleConfiguration | list[Mist
     unfit = own_unfit + [problem for problem in loop_unfit if problem.field not in known_by_now]
     mistakes += [mistake_of(request, problem) for problem in unfit]
     mistakes += no_steps(request, loop)
+    actions = actions_of(request, mistakes)
     if mistakes or parameters is None or loop is None:
         return mistakes
 
@@ -97,6 +101,7 @@ def configure(request: RuleRequest, rule: Rule) -> RuleConfiguration | list[Mist
         candidate=request.shape == "candidate",
         other_trials=other_trials_of(request.parameters) if rule.other_trials else (),
         notes=tuple(notes),
+        actions=actions,
     )
 
 
@@ -113,6 +118,8 @@ def configure_file(request: RuleRequest) -> RuleConfiguration | list[Mistake]:
     if isinstance(file, list):
         mistakes += file
     parameter_set(request, mistakes)
+    actions = actions_of(request, mistakes)
+    request = without_actions(request)
     about = {*ABOUT_THE_CONFIGURATION, *sagemaker.RESERVED}
     given = {
         name: value
@@ -139,6 +146,7 @@ def configure_file(request: RuleRequest) -> RuleConfiguration | list[Mistake]:
         other_trials=other_trials_of(request.parameters),
         file=file,
         request=replace(request, file=file),
+        actions=actions,
     )
 
 
@@ -162,7 +170,7 @@ def _sort_out(request: RuleRequest, rule: Rule) -> tuple[dict[str, object], list
         if of_rule or name in LoopParameters.model_fields:
             if not is_unset(value):
                 given[name] = value
-        elif name == "parameter_set" or (rule.other_trials and is_other_trial_key(name)):
+        elif name in ("parameter_set", actions_key(request)) or (rule.other_trials and is_other_trial_key(name)):
             continue
         elif request.shape != "sagemaker":
             mistakes.append(Mistake(request.where, f"parameter {name!r} is not known", did_you_mean(name, known)))
@@ -177,8 +185,6 @@ def _sort_out(request: RuleRequest, rule: Rule) -> tuple[dict[str, object], list
 def _why_ignored(name: str, known: list[str]) -> str:
     if name == "name":
         return "the configuration has a name already"
-    if name == sagemaker.ACTION_KEY:
-        return "actions are not built yet in this version"
     if is_other_trial_key(name):
         return "the rule does not compare with other trials"
     close = nearest(name, known, 1)

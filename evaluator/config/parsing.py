@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Callable
-from pathlib import Path
+from pathlib import Path, PurePosixPath
+from urllib.parse import unquote, urlsplit
 
-from evaluator.errors import Mistake
+from evaluator.errors import EvaluatorError, Mistake
+from evaluator.storage._single import read_uri
 
 
 def parse_file(path: Path) -> object | Mistake:
@@ -30,6 +32,21 @@ def parse_content(read: Callable[[], bytes], where: str, suffix: str) -> object 
         return Mistake(where, "is nested too deep")
     except ValueError as error:
         return Mistake(where, f"is not {suffix[1:].upper()}: {_problem(error)}")
+
+
+def parse_location(location: str) -> tuple[Path | None, object | Mistake]:
+    """What a file at a local path, a file:// or an s3:// URI holds, and the folder of a local one."""
+    scheme, _, rest = location.partition("://")
+    if scheme == "s3" and rest:
+        try:
+            return None, parse_content(lambda: read_uri(location), location, PurePosixPath(location).suffix)
+        except EvaluatorError as error:
+            return None, error.mistake
+    if rest and scheme != "file":
+        what = f"configuration files at {scheme}:// are not supported yet"
+        return None, Mistake(location, what, "give a local path, or s3://BUCKET/KEY")
+    path = Path(unquote(urlsplit(location).path) if rest else location)
+    return path.parent, parse_file(path)
 
 
 def _parse(text: str, suffix: str) -> object:

@@ -6,6 +6,24 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+
+@dataclass(frozen=True)
+class ActionRequest:
+    """One action as it was written.
+
+    Args:
+        use: its kind, in any case.
+        parameters: as they came; JSON values, or strings.
+        where: how messages name it.
+        at_least: the least severity that it is for, for one that is for all rules.
+    """
+
+    use: str
+    parameters: Mapping[str, object]
+    where: str
+    at_least: object = None
+
+
 Shape = Literal["sagemaker", "ours", "command line", "candidate"]
 """Where a rule was written: in SageMaker's own shape, in ours, as `--rule`, or nowhere (every rule is a candidate)."""
 

@@ -16,18 +16,18 @@ _FORM = "the form is NAME:key=value,key=value"
 _FILE_FORM = "the form is WHERE.py[:NAME][:key=value,key=value]"
 
 
-def parse_rule_argument(text: str) -> RuleRequest | Mistake:
-    """What one `--rule` asks for.
+def parse_rule_argument(text: str, option: str = "--rule", form: str = _FORM) -> RuleRequest | Mistake:
+    """What one `--rule`, or another option of the same grammar, asks for.
 
     NAME ends at the first colon. A comma ends a value only if `identifier=` follows (after blanks, where there are
     any), so a list needs no quotes. A value that starts with a double quote is a JSON string.
     """
     use, colon, rest = text.partition(":")
     use = use.strip()
-    where = f"--rule {text!r}"
+    where = f"{option} {text!r}"
     if not use:
-        return Mistake(where, "has no rule name", _FORM)
-    parameters = _parameters(rest, where, "--rule", _FORM) if colon else {}
+        return Mistake(where, f"has no {'rule ' if option == '--rule' else ''}name", form)
+    parameters = _parameters(rest, where, option, form) if colon else {}
     if isinstance(parameters, Mistake):
         return parameters
     name = parameters.pop("name", None)

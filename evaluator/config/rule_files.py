@@ -16,13 +16,13 @@ from pydantic import ConfigDict
 
 from evaluator.config.request import RuleFile, RuleRequest
 from evaluator.errors import EvaluatorError, Mistake
+from evaluator.isolation.environment import is_secret
 from evaluator.rule import Need, Rule, RuleParameters
 from evaluator.storage._single import read_uri
 
 SUFFIX = ".py"
 
 _LOCATION = re.compile(r"(.+?\.py)(?::(.*))?", re.DOTALL)
-_SECRETS = ("KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIAL")
 _NEVER_A_PARAMETER = ("AWS_", "RULE_EVALUATOR_")
 _HEXADECIMAL = frozenset("0123456789abcdef")
 
@@ -66,7 +66,7 @@ def beside(location: str, folder: Path) -> str:
 
 def is_hidden(variable: str) -> bool:
     """Whether a variable of the environment is kept from rule files: ours, AWS's, and what sounds like a secret."""
-    return is_never_a_parameter(variable) or any(word in variable.upper() for word in _SECRETS)
+    return is_never_a_parameter(variable) or is_secret(variable)
 
 
 def is_never_a_parameter(variable: str) -> bool:

@@ -75,6 +75,9 @@ class LocalEngine:
     let go before the next piece. What has to be kept of a step to be compared is read again where it does not fit.
     """
 
+    notes: Sequence[str] = ()
+    """What a reader of the status has to know of how steps were read."""
+
     def __init__(self, source: Source, memory_budget: int, workers: int = 2, inline_below: int = 2**18) -> None:
         """Use at most half of the memory budget for reading ahead."""
         self._source = source

@@ -9,6 +9,7 @@ from functools import partial
 
 import numpy as np
 
+from evaluator.engine.counterparts import counterpart
 from evaluator.engine.kept import Comparison, Kept, OnDemand, value_positions
 from evaluator.engine.local import FileSummary
 from evaluator.errors import StorageError
@@ -17,10 +18,10 @@ from evaluator.needs import Beside, OtherTrial, OtherWorker, Previous, Tensor
 from evaluator.plan import SeriesPart
 from evaluator.segments import Array
 from evaluator.series import Series
-from evaluator.sources.base import Source, StepFile
+from evaluator.sources.base import Layout, Source, StepFile
 
-OtherValues = Callable[[str, int, str, Sequence[str]], Mapping[str, Array] | None]
-"""(path of the other trial, step, worker, names) -> values there, or None when that step is not there."""
+OtherValues = Callable[[str, int, str, Layout, Sequence[str]], Mapping[str, Array] | None]
+"""(path of the other trial, step, worker, layout here, names) -> values there, or None when that step is not there."""
 
 
 @dataclass(slots=True)
@@ -114,7 +115,7 @@ class Partners:
             if not partner.path:
                 self.skipped[part.series] = "no other trial was given"
                 return
-            values = partial(self._other_values, partner.path, file.step, file.worker)
+            values = partial(self._other_values, partner.path, file.step, file.worker, kept.layout)
             one_by_one = isinstance(kept, OnDemand)
             others_there = values([] if one_by_one else part.names)
             if others_there is None:
@@ -152,7 +153,7 @@ class Partners:
         before.sort(key=lambda one: natural_key(one.file.worker))
         others = [other.kept for other in before if other.kept is not None]
         if others:
-            self._one_by_one(part, summary, kept, partial(_first, others), whole)
+            self._one_by_one(part, summary, kept, partial(_first, others, kept.layout), whole)
 
     @staticmethod
     def _one_by_one(
@@ -207,6 +208,10 @@ def _among(names: Collection[str], kept: Kept, name: str) -> Array | None:
     return kept.value(name) if name in names else None
 
 
-def _first(kept: Sequence[Kept], name: str) -> Array | None:
-    """The value that the first one has."""
-    return next((value for one in kept if (value := one.value(name)) is not None), None)
+def _first(kept: Sequence[Kept], mine: Layout, name: str) -> Array | None:
+    """The value that the first one has, under this name or else under one that only wrappers make another."""
+    found = next((value for one in kept if (value := one.value(name)) is not None), None)
+    if found is not None:
+        return found
+    named = ((one, counterpart(name, mine, one.layout)) for one in kept)
+    return next((value for one, other in named if other and (value := one.value(other)) is not None), None)

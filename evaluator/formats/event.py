@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evaluator.errors import FormatError
-from evaluator.formats import tensor, wire
+from evaluator.formats import tensor, tensor_encoding, wire
 from evaluator.formats.tfrecord import HEADER_SIZE, read_record
 from evaluator.modes import Mode
 
@@ -95,7 +95,7 @@ def encode_parts(
     if not 0 <= step < 1 << 63:
         raise FormatError(where, f"step {step} cannot be saved", "0 to 2**63 - 1 would be right")
     tag = wire.encode_text(name, where, "the name")
-    head, content = tensor.encode_parts(values, name, where)
+    head, content = tensor_encoding.encode_parts(values, name, where)
     metadata = encode_metadata(int(mode), mode_step)
     size = len(head) + memoryview(content).nbytes
     return encode_moment(wall_time, step) + _opening(tag, size, len(metadata)) + head, content, metadata
@@ -109,7 +109,7 @@ def encode_moment(wall_time: float, step: int) -> bytes:
     return time + wire.number_field(STEP, step)
 
 
-@lru_cache(tensor.MOST_REMEMBERED)
+@lru_cache(tensor_encoding.MOST_REMEMBERED)
 def _opening(name: bytes, size: int, size_of_metadata: int) -> bytes:
     """What stands between the step and a tensor of this size: name and lengths, the same at nearly every step."""
     inner = wire.bytes_field(TAG, name) + wire.bytes_header(TENSOR, size)

@@ -9,6 +9,7 @@ Source:
 from __future__ import annotations
 
 import re
+import sys
 
 from evaluator.errors import FormatError
 
@@ -51,7 +52,8 @@ def parse_index_key(key: str) -> tuple[int, str] | None:
     if not key.startswith(INDEX_PREFIX):
         return None
     match = _INDEX_NAME.fullmatch(key, key.rindex("/") + 1)
-    return (int(match[1]), _deserialize_worker(match[2])) if match else None
+    # one text for all files of a worker, of which there can be very many
+    return (int(match[1]), sys.intern(_deserialize_worker(match[2]))) if match else None
 
 
 def parse_collections_key(key: str) -> str | None:

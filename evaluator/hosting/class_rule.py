@@ -15,8 +15,10 @@ from typing import Any
 import numpy as np
 from pydantic import ConfigDict, create_model
 
+from evaluator.actions.text import ACTIONS_KEY
 from evaluator.needs import Need, Progress
 from evaluator.rule import Rule, RuleParameters
+from evaluator.user_rules.actions import take_due
 from evaluator.user_rules.exceptions import (
     NoMoreData,
     RuleEvaluationConditionMet,
@@ -69,10 +71,15 @@ class Instance:
         try:
             if self._made is None:
                 self._made = self._make(parameters)
+            take_due()
             self._made.invoke(step)
         except RuleEvaluationConditionMet as error:
             nothing = np.zeros(0)
-            return Met(nothing.astype(np.int64), nothing, message=MESSAGE, details={"text": str(error)[:MOST_TEXT]})
+            details: dict[str, Any] = {"text": str(error)[:MOST_TEXT]}
+            if due := take_due():
+                # what the file asks for; whether it is done, the job's configuration says
+                details[ACTIONS_KEY] = due
+            return Met(nothing.astype(np.int64), nothing, message=MESSAGE, details=details)
         except NoMoreData as error:
             return Decided(str(error))
         except TensorUnreadable as error:

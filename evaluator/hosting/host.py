@@ -21,7 +21,6 @@ from evaluator.isolation.channel import RuleSide
 from evaluator.isolation.messages import Ask, Finish, Start, Step, Values
 from evaluator.other_trials import OtherTrials
 from evaluator.reasons import why_not_evaluated
-from evaluator.reporting import make_reports
 from evaluator.rule import Rule
 from evaluator.rule_run import RuleRun
 from evaluator.sources.base import Positions, StepFile
@@ -101,7 +100,11 @@ class Host:
                 findings = evaluation.judge_idle(message.now, message.kind, message.step)
             elif isinstance(message, Finish):
                 findings = evaluation.finish()
-                make_reports(evaluation, self._clock, {}, self._keep_page, final=True)
+                if any(run.configuration.rule.report is not None for run in evaluation.runs):
+                    # only few rules make pages, and this is a quarter of what would be imported at the start
+                    from evaluator.reporting import make_reports  # noqa: PLC0415
+
+                    make_reports(evaluation, self._clock, {}, self._keep_page, final=True)
             else:
                 raise TypeError(f"{type(message).__name__} is no message for a rule")
         except BaseException as error:  # noqa: BLE001 - a rule may raise anything, and call sys.exit

@@ -12,4 +12,9 @@ _SECRET = re.compile(
 
 def clean_environment() -> dict[str, str]:
     """The variables without credentials, secrets, and what is meant for the job alone."""
-    return {name: value for name, value in os.environ.items() if not _SECRET.search(name)}
+    return {name: value for name, value in os.environ.items() if not is_secret(name)}
+
+
+def is_secret(variable: str) -> bool:
+    """Whether a variable of this name is kept from rule files."""
+    return _SECRET.search(variable) is not None

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import structlog
 
 from evaluator.clock import Clock
-from evaluator.engine.distributed.connection import missing_dask
+from evaluator.engine.distributed import missing_dask
 from evaluator.engine.distributed.serving import (
     SCHEDULER_PORT,
     await_scheduler,

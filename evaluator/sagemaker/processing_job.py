@@ -8,11 +8,11 @@ from pathlib import Path
 
 from evaluator.config.environment import EnvironmentRule, read_environment
 from evaluator.config.files import FileContent, read_config_file
-from evaluator.config.job_config import JobConfig, configure_rules
+from evaluator.config.job_config import JobConfig, actions_of_job, configure_rules
 from evaluator.config.parsing import parse_file
 from evaluator.config.rule_stop import VARIABLES, read_rule_stop
 from evaluator.config.settings import PREFIX, resolve_settings
-from evaluator.engine.distributed.connection import missing_dask
+from evaluator.engine.distributed import missing_dask
 from evaluator.errors import Mistake
 from evaluator.registry import known_rules
 from evaluator.rule import Rule
@@ -105,6 +105,8 @@ def read_container(
         else ([], [], [])
     )
     mistakes += rule_mistakes
+    actions, action_mistakes = actions_of_job(content.actions, configured, settings, environment)
+    mistakes += action_mistakes
     config = None
     if not mistakes and settings.trial is not None:
         job = JobConfig(
@@ -118,6 +120,7 @@ def read_container(
             rule_stop=rule_stop,
             region=environment.get("AWS_REGION", "").strip() or None,
             flat_output=flat,
+            actions=actions,
         )
         arn = job_file.get("ProcessingJobArn")
         config = ContainerConfig(job, message_file, arn if isinstance(arn, str) else None, hosts if shared else None)
@@ -155,6 +158,7 @@ def _read_files(folder: Path, location: str | None) -> FileContent:
     for path in sorted(folder.glob("*.json")):
         content = read_config_file(str(path))
         together.requests += content.requests
+        together.actions += content.actions
         together.settings.update(content.settings)
         together.labels.update(content.labels)
         together.notes += content.notes

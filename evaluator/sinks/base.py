@@ -13,6 +13,7 @@ from typing import ClassVar, Self
 from evaluator.clock import Clock
 from evaluator.finding import Finding
 from evaluator.outcome import FailOn
+from evaluator.sinks._acting import Acting
 from evaluator.status import JobStatus
 from evaluator.storage.base import Store
 
@@ -26,6 +27,7 @@ class Outputs:
         folders: configuration -> its folder below the output folder, "" for the output folder itself.
         message_file: where SageMaker looks for the message; None outside a container.
         fail_on: the least severity that counts, `never` with `--exit-zero`.
+        acting: does what is to be done at findings; None where nothing is.
     """
 
     store: Store
@@ -34,6 +36,7 @@ class Outputs:
     status_interval: float = 1.0
     message_file: Path | None = None
     fail_on: FailOn = "info"
+    acting: Acting | None = None
 
 
 class Sink(ABC):

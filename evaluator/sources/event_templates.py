@@ -20,6 +20,7 @@ from evaluator.formats.reduction_names import parse_saved_name
 from evaluator.formats.tfrecord import CONSTANT_FOOTER, read_record
 from evaluator.segments import Array, Segments
 from evaluator.sources.base import VALUE, FileValues, Layout, Positions, join
+from evaluator.sources.pieces import Pieces
 
 JOIN_BELOW = 2**16
 """Tensors of more bytes stay where they were read; copying them together would cost more than it saves."""
@@ -78,7 +79,7 @@ class _Cut:
     group: int
     positions: Positions
     dtype: np.dtype[np.generic]
-    spans: list[tuple[int, int]]
+    contents: Pieces
     counts: NDArray[np.int64]
     shapes: list[tuple[int, ...]]
 
@@ -90,7 +91,7 @@ class _Template:
     reach: int
     """How many bytes it takes to check."""
     checked: NDArray[np.int64]
-    expected: NDArray[np.uint8]
+    expected: bytes
     cuts: list[_Cut]
     odd: list[Positions]
     """Per group what is not plain numbers between constant footers and is decoded one by one; empty without any."""
@@ -139,13 +140,13 @@ def _learn(layout: Layout, chunk: Chunk) -> _Template:
             bundle.append((position, found.content_start, stop, found.shape))
     places = np.concatenate([*(np.arange(span.start, span.stop) for span in checked), np.empty(0, np.int64)])
     places = places.astype(np.int64, copy=False)
-    expected = np.frombuffer(chunk.data, np.uint8)[places]
+    expected = np.frombuffer(chunk.data, np.uint8)[places].tobytes()
     cuts = [
         _Cut(
             group,
             np.array([position for position, *_ in bundle], np.int64),
             np.dtype(dtype),
-            [(start, stop) for _, start, stop, _ in bundle],
+            Pieces([(start, stop) for _, start, stop, _ in bundle]),
             np.array([(stop - start) // np.dtype(dtype).itemsize for _, start, stop, _ in bundle], np.int64),
             [shape for *_, shape in bundle],
         )
@@ -160,17 +161,12 @@ def _fits(template: _Template, data: bytes) -> bool:
     """Whether a file can be cut along the template."""
     if len(data) < template.reach:
         return False
-    return bool((np.frombuffer(data, np.uint8)[template.checked] == template.expected).all())
+    return np.frombuffer(data, np.uint8).take(template.checked).tobytes() == template.expected
 
 
 def _cut(template: _Template, chunk: Chunk, values: FileValues) -> None:
-    view = memoryview(chunk.data)
     for cut in template.cuts:
-        if len(cut.spans) == 1 and chunk.wanted.mostly:
-            start, stop = cut.spans[0]
-            flat = np.frombuffer(view[start:stop], cut.dtype)
-        else:
-            flat = np.frombuffer(b"".join([view[start:stop] for start, stop in cut.spans]), cut.dtype)
+        flat = cut.contents.of(chunk.data, copied=not chunk.wanted.mostly).view(cut.dtype)
         values.joined.append((cut.group, cut.positions, Segments(flat, cut.counts, cut.shapes)))
 
 

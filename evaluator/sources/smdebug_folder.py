@@ -70,9 +70,12 @@ class SmdebugFolder(Source):
     @classmethod
     def detect(cls, store: Store) -> bool:
         """Whether there is an index, a collections folder or an end marker at the root; logs can have a marker too."""
-        return bool({"index", "collections", "events"} & set(store.folders())) or (
-            store.stat(END_MARKER) is not None and [entry.key for entry in store.files()] == [END_MARKER]
-        )
+        folders = set(store.folders())
+        if {"index", "collections", "events"} & folders:
+            return True
+        # beside other folders it is the end of a log that is in them (train/, checkpoint-10/)
+        marked = not folders and store.stat(END_MARKER) is not None
+        return marked and [entry.key for entry in store.files()] == [END_MARKER]
 
     def sightings(self, *, from_step: int | None = None) -> list[Sighting]:
         """The index files listed now: their names alone say step and worker.

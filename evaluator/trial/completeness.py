@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from enum import Enum
-from typing import NamedTuple
+from typing import NamedTuple, overload
 
 
 class Completeness(Enum):
@@ -31,6 +31,29 @@ class Waits(NamedTuple):
     worker_quorum: float
 
 
+class SeenSteps(Sequence[Seen]):
+    """What there is of many steps, told when it is looked at, so that it takes no memory."""
+
+    def __init__(self, numbers: Sequence[int], seen: Callable[[int], Seen]) -> None:
+        """The steps in the order of their numbers, and what tells of one."""
+        self._numbers = numbers
+        self._seen = seen
+
+    def __len__(self) -> int:
+        """How many there are."""
+        return len(self._numbers)
+
+    @overload
+    def __getitem__(self, at: int) -> Seen: ...
+    @overload
+    def __getitem__(self, at: slice) -> list[Seen]: ...
+    def __getitem__(self, at: int | slice) -> Seen | list[Seen]:
+        """What there is of a step."""
+        if isinstance(at, slice):
+            return [self._seen(number) for number in self._numbers[at]]
+        return self._seen(self._numbers[at])
+
+
 def takeable(
     steps: Sequence[Seen],
     *,
@@ -41,8 +64,8 @@ def takeable(
     open_from: float = math.inf,
     before: int | None = None,
     farthest: int | None = None,
-) -> list[tuple[int, Completeness]]:
-    """The leading steps that can be taken now, and how.
+) -> Iterator[tuple[int, Completeness]]:
+    """The leading steps that can be taken now, and how, one by one: there can be very many.
 
     A step is taken when all expected workers wrote it; or the run has ended; or a later step has been complete for
     the grace time (workers write in order, so a hole will hardly be filled); or the quorum time has passed since its
@@ -63,7 +86,6 @@ def takeable(
     """
     settled = _last_settled(steps, expected, now, waits.late_grace)
     followed = max((at for at, seen in enumerate(steps) if now - seen.first >= waits.late_grace), default=0)
-    taken: list[tuple[int, Completeness]] = []
     for number, seen in enumerate(steps):
         distance = seen.step if before is None else seen.step - before
         # the first distance of all is taken as it is; a run begins at step 0
@@ -74,14 +96,13 @@ def takeable(
         complete = complete and (in_order or now - seen.last >= waits.late_grace)
         overdue = now - (seen.last if is_open else seen.first) >= waits.worker_quorum
         if not (complete or ended or number < settled or overdue):
-            break
+            return
         # With the number of workers unknown to the end, those that wrote are all there is to go by.
         known = written or expected is None
         if before is not None and farthest is not None:
             farthest = max(farthest, distance)
         before = seen.step
-        taken.append((seen.step, Completeness.COMPLETE if known else Completeness.PARTIAL))
-    return taken
+        yield seen.step, Completeness.COMPLETE if known else Completeness.PARTIAL
 
 
 def _last_settled(steps: Sequence[Seen], expected: int | None, now: float, grace: float) -> int:

@@ -10,7 +10,7 @@ from evaluator.formats.key_names import natural_key
 from evaluator.modes import Mode
 from evaluator.sources.base import Source, StepFile
 from evaluator.trial.arrivals import Arrival, Arrivals, Times
-from evaluator.trial.completeness import Completeness, Waits, takeable
+from evaluator.trial.completeness import Completeness, SeenSteps, Waits, takeable
 from evaluator.trial.names import NameBook
 from evaluator.trial.outages import Outages
 from evaluator.trial.step import Step
@@ -123,18 +123,19 @@ class Trial:
         yield from self._as_answered(self._poll())
 
     def _poll(self) -> Iterator[Step]:
+        if self.source.is_log:
+            self._see_collections()
         self._see_files()
         waiting = self._arrivals.waiting
-        if waiting or not self.quiet or not self._all_collections or self.source.is_log:
+        if not self.source.is_log and (waiting or not self.quiet or not self._all_collections):
             self._see_collections()
         now = self._clock.monotonic()
         if not waiting or not self._collections_settled(now):
             return
-        seen = [self._arrivals.seen(step) for step in sorted(waiting)]
-        expected = self.expected_workers
         takeable_now = takeable(
-            seen, expected=expected, now=now, waits=self._waits, ended=self.ended, open_from=self.source.open_from,
-            before=self._before, farthest=None if self.source.is_log else self._farthest,
+            SeenSteps(sorted(waiting), self._arrivals.seen), expected=self.expected_workers, now=now,
+            waits=self._waits, ended=self.ended, open_from=self.source.open_from, before=self._before,
+            farthest=None if self.source.is_log else self._farthest,
         )  # fmt: skip
         for step, completeness in takeable_now:
             taken = self._take(step, completeness)

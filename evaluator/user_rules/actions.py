@@ -7,14 +7,21 @@ Source:
 
 from __future__ import annotations
 
-import json
+from collections import deque
 from dataclasses import dataclass, field
 
+from evaluator.actions.text import named_values, parse_actions
 from evaluator.user_rules.exceptions import SMDebugValueError
 from evaluator.user_rules.logger import get_logger
 
 TOPIC = "SMDebugRules"
 """Where the reference publishes messages. Source: smdebug-api.md, section 10."""
+
+
+MOST_DUE = 10
+"""Actions that are told of one finding; a file that asks for more has lost count."""
+
+_due: deque[dict[str, str]] = deque(maxlen=MOST_DUE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +30,10 @@ class StopTrainingAction:
 
     _training_job_prefix: str
     _rule_name: str = field(default="", compare=False)
+
+    def entry(self) -> dict[str, str]:
+        """As SageMaker writes it."""
+        return {"name": "stoptraining", "training_job_prefix": self._training_job_prefix}
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +44,10 @@ class MessageAction:
     _message_endpoint: str
     _rule_name: str = field(default="", compare=False)
     _topic_name: str = TOPIC
+
+    def entry(self) -> dict[str, str]:
+        """As SageMaker writes it."""
+        return {"name": self._protocol, "endpoint": self._message_endpoint}
 
 
 Action = StopTrainingAction | MessageAction
@@ -57,30 +72,31 @@ class Actions:
                 self._actions.append(action)
 
     def invoke(self, message: str = "") -> None:
-        """Say that they are due; whoever runs the rule sends them."""
+        """Say that they are due; the job that runs the rule does them, where its configuration allows that."""
         for action in self._actions:
             self._logger.debug("Action %s is due: %s", action, message)
+            _due.append(action.entry())
+
+
+def take_due() -> list[dict[str, str]]:
+    """The actions that were said to be due since this was asked last."""
+    taken = list(_due)
+    _due.clear()
+    return taken
 
 
 def _entries(text: str) -> list[object]:
-    if not text.strip():
-        return []
     try:
-        parsed = json.loads(text)
+        return parse_actions(text)
     except ValueError as error:
-        try:
-            # as the SDK sends it: meant to be pasted into a Python text
-            parsed = json.loads(text.replace('\\"', '"'))
-        except ValueError:
-            raise SMDebugValueError(f"actions: {text!r} is not JSON ({error})") from error
-    return parsed if isinstance(parsed, list) else [parsed]
+        raise SMDebugValueError(f"actions: {text!r} is not JSON ({error})") from error
 
 
 def _action(entry: object, rule_name: str) -> Action | None:
-    if not isinstance(entry, dict):
+    given = named_values(entry)
+    if given is None:
         return None
-    given = {str(key).lower(): value for key, value in entry.items()}
-    name = str(given.get("name", "")).strip().lower()
+    name = str(given["name"])
     if name == "stoptraining" and given.get("training_job_prefix"):
         return StopTrainingAction(str(given["training_job_prefix"]), rule_name)
     if name in {"email", "sms"} and given.get("endpoint"):

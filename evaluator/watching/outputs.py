@@ -22,6 +22,8 @@ from evaluator.watching.summary import Row
 AT_ONCE = 8
 """Outputs that are read at the same time; on remote storage each takes as long as an answer."""
 NAMED = 10
+NONE_MATCHES = "no folder that matches"
+"""How the problem of a pattern begins that names no output."""
 
 
 def find_outputs(paths: Iterable[str], clock: Clock | None = None) -> list[Row]:
@@ -61,7 +63,7 @@ def _of_pattern(pattern: Pattern, pool: ThreadPoolExecutor, shared: Shared, cloc
             found = [match.uri for match in pattern.matches()]
         rows = _read_all(found, pool, shared, clock)
         if rows or pattern.wild:
-            return rows or [Row(pattern.text, pattern.text, problem=f"no folder that matches holds a {STATUS}")]
+            return rows or [Row(pattern.text, pattern.text, problem=f"{NONE_MATCHES} holds a {STATUS}")]
         with sharing(shared):
             store = open_store(found[0], clock)
             folders, problem = store.folders(), store.root_problem()

@@ -32,6 +32,8 @@ NAMES = [
     "image-uri",
     "support",
     "check-job",
+    "diagnose",
+    "launch",
     "wrap",
     "watch",
 ]

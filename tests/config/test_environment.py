@@ -90,6 +90,7 @@ def test_what_every_rule_takes_is_given_to_a_rule_file_and_the_rest_is_offered()
         "Secret": "x",
         "PASSWORDS": "x",
         "credentials": "x",
+        "TEAM_WEBHOOK": "x",
     }
 
     found = read_environment(environment, {}, RULES)

@@ -106,13 +106,12 @@ def test_an_unknown_parameter_is_a_mistake_with_the_nearest_name(shape):
 
 def test_an_unknown_parameter_in_sagemakers_shape_is_ignored_and_noted():
     configuration = configured(
-        {"treshold": "1", "base_trial": "x", "action_json": "{}", "other_trial_0": "s3://a/b"}, "sagemaker"
+        {"treshold": "1", "base_trial": "x", "action_json": "[]", "other_trial_0": "s3://a/b"}, "sagemaker"
     )
 
-    assert configuration.ignored == ("treshold", "action_json", "other_trial_0")
+    assert configuration.ignored == ("treshold", "other_trial_0")
     assert configuration.notes == (
         "DeadLayer: parameter 'treshold' is ignored: it is not known; did you mean 'threshold'?",
-        "DeadLayer: parameter 'action_json' is ignored: actions are not built yet in this version",
         "DeadLayer: parameter 'other_trial_0' is ignored: the rule does not compare with other trials",
     )
 

@@ -226,8 +226,11 @@ def test_keys_that_name_the_rule_never_count_as_parameters(path, name):
     assert isinstance(in_ours, list)
 
 
-def test_actions_are_ignored_with_a_note(path):
-    configuration = configure(asked(path, {"action_json": "[]"}, "sagemaker"), SIMILAR)
+def test_actions_are_the_jobs_and_its_process_hears_nothing_of_them(path):
+    text = '[{"name": "email", "endpoint": "a@b.org"}]'
+    configuration = configure_file(asked(path, {"action_json": text, "x": "1"}, "sagemaker"))
 
     assert isinstance(configuration, RuleConfiguration)
-    assert configuration.ignored == ("action_json",)
+    assert configuration.request is not None
+    assert [one.use for one in configuration.actions] == ["email"]
+    assert (configuration.ignored, configuration.request.parameters) == ((), {"x": "1"})

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from evaluator.errors import FormatError
 from evaluator.formats import tensor, wire
+from evaluator.formats.tensor_encoding import encode
 
 NUMERIC = ["f2", "f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "c8", "c16", "?"]
 RAW_CODES = sorted(tensor.DTYPES)
@@ -44,18 +45,18 @@ def alike(expected: NDArray[Any], actual: NDArray[Any]) -> bool:
     )
 )
 def test_every_numeric_array_comes_back_with_its_bytes_type_and_shape(values: NDArray[Any]) -> None:
-    assert alike(values, decode(tensor.encode(values, "x", "t")))
+    assert alike(values, decode(encode(values, "x", "t")))
 
 
 @given(npst.arrays(np.dtype(">f4"), npst.array_shapes(min_dims=0)))
 def test_big_endian_values_are_converted(values: NDArray[Any]) -> None:
-    assert alike(values, decode(tensor.encode(values, "x", "t")))
+    assert alike(values, decode(encode(values, "x", "t")))
 
 
 def test_values_that_are_not_contiguous_keep_their_order() -> None:
     values = np.arange(24.0).reshape(2, 3, 4).T[::2]
 
-    assert alike(values, decode(tensor.encode(values, "x", "t")))
+    assert alike(values, decode(encode(values, "x", "t")))
 
 
 @given(
@@ -66,7 +67,7 @@ def test_values_that_are_not_contiguous_keep_their_order() -> None:
     )
 )
 def test_text_of_any_shape_comes_back(values: NDArray[Any]) -> None:
-    read = decode(tensor.encode(values, "x", "t"))
+    read = decode(encode(values, "x", "t"))
 
     assert (read.dtype.kind, read.shape, read.tolist()) == ("U", values.shape, values.tolist())
 
@@ -110,7 +111,7 @@ def test_an_empty_text_tensor_keeps_its_shape() -> None:
 def test_plain_numbers_have_one_dimension_and_arrays_without_any_keep_none(
     value: object, shape: tuple[int, ...]
 ) -> None:
-    assert decode(tensor.encode(value, "x", "t")).shape == shape
+    assert decode(encode(value, "x", "t")).shape == shape
 
 
 def test_bfloat16_is_decoded_exactly() -> None:
@@ -126,7 +127,7 @@ def test_a_bool_byte_other_than_one_is_true() -> None:
 
 
 def test_negative_int8_stays_negative() -> None:
-    assert decode(tensor.encode(np.array([-1, -128], np.int8), "x", "t")).tolist() == [-1, -128]
+    assert decode(encode(np.array([-1, -128], np.int8), "x", "t")).tolist() == [-1, -128]
 
 
 PACKED = [
@@ -256,7 +257,7 @@ def test_a_wrong_size_is_told_with_the_right_one() -> None:
 )
 def test_what_the_format_has_no_type_for_is_refused(value: object) -> None:
     with pytest.raises(FormatError):
-        tensor.encode(value, "x", "t")
+        encode(value, "x", "t")
 
 
 @given(st.binary(max_size=60), st.sampled_from([*RAW_CODES, 0, 7]))

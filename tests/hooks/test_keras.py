@@ -23,15 +23,15 @@ from evaluator.hooks.keras import callback  # noqa: E402 - only where it is inst
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
-def fitted(folder: Path, *, rate: float = 0.05, epochs: int = 3, fits: int = 1, **options: Any) -> Any:
+def fitted(folder: Path | None, *, rate: float = 0.05, epochs: int = 3, fits: int = 1, **options: Any) -> Any:
     keras.backend.clear_session()
     keras.utils.set_random_seed(0)
     model = keras.Sequential([keras.Input((8,)), keras.layers.Dense(16, activation="relu"), keras.layers.Dense(1)])
     model.compile(keras.optimizers.SGD(rate), "mse", metrics=["mae"])
     x = np.random.default_rng(0).normal(size=(320, 8))
-    hook = callback(folder, **{"every": 2, **options})
+    hooks = [] if folder is None else [callback(folder, **{"every": 2, **options})]
     for _ in range(fits):
-        model.fit(x, x[:, :1], epochs=epochs, batch_size=32, validation_split=0.1, verbose=0, callbacks=[hook])
+        model.fit(x, x[:, :1], epochs=epochs, batch_size=32, validation_split=0.1, verbose=0, callbacks=hooks)
     return model
 
 
@@ -77,6 +77,11 @@ def test_values_are_those_of_the_last_batch(tmp_path: Path):
     kernel = next(name for name in last if name.endswith("dense/kernel") and not name.startswith("gradient"))
 
     np.testing.assert_array_equal(last[kernel], model.trainable_variables[0].numpy())
+
+
+def test_a_training_comes_to_the_same_with_and_without_the_callback(tmp_path: Path):
+    for one, other in zip(fitted(tmp_path).get_weights(), fitted(None).get_weights(), strict=True):
+        np.testing.assert_array_equal(one, other)
 
 
 def test_large_variables_are_saved_as_reductions(tmp_path: Path):

@@ -45,13 +45,14 @@ class Regression(lightning.LightningModule):  # type: ignore[misc, unused-ignore
         return torch.optim.SGD(self.parameters(), 0.1)
 
 
-def trained(trial: Path, bias: float = 0.0, fails_at: int = -1) -> Any:
+def trained(trial: Path | None, bias: float = 0.0, fails_at: int = -1) -> Any:
+    """A trainer that has trained; without a callback where there is no trial."""
     torch.manual_seed(0)
     x = torch.randn(160, 8)
     batches = DataLoader(TensorDataset(x, x[:, :1]), 16)
     trainer = lightning.Trainer(
         max_epochs=2, accelerator="cpu", logger=False, enable_checkpointing=False, enable_progress_bar=False,
-        enable_model_summary=False, callbacks=[callback(trial, every=5)],
+        enable_model_summary=False, callbacks=[] if trial is None else [callback(trial, every=5)],
     )  # fmt: skip
     trainer.fit(Regression(bias, fails_at), batches, batches)
     return trainer
@@ -87,6 +88,19 @@ def test_a_folder_that_cannot_be_written_ends_no_training(tmp_path: Path):
     (tmp_path / "file").write_bytes(b"")
 
     assert trained(tmp_path / "file" / "trial").global_step == 20
+
+
+def test_a_training_comes_to_the_same_with_and_without_the_callback(tmp_path: Path):
+    with_it, without = trained(tmp_path).lightning_module.net, trained(None).lightning_module.net
+
+    for one, other in zip(with_it.parameters(), without.parameters(), strict=True):
+        assert torch.equal(one, other)
+
+
+def test_a_healthy_training_is_quiet(tmp_path: Path):
+    trained(tmp_path)
+
+    assert findings(tmp_path) == {}
 
 
 def test_a_saturated_layer_is_found(tmp_path: Path):

@@ -76,6 +76,12 @@ def test_a_folder_that_cannot_be_written_ends_no_training(tmp_path: Path):
     assert trained(tmp_path, trial=tmp_path / "file" / "trial").state.global_step == 20
 
 
+def test_a_healthy_training_is_quiet(tmp_path: Path):
+    trained(tmp_path)
+
+    assert findings(tmp_path / "trial") == {}
+
+
 def test_a_dead_layer_is_found(tmp_path: Path):
     trained(tmp_path, bias=-100.0)
 

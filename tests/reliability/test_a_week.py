@@ -127,7 +127,8 @@ def test_a_week_of_a_hundred_thousand_steps_costs_what_its_first_day_does():
     per_day = np.diff(lists)
     assert (because, trial.counts.complete, trial.counts.late_files) == ("end_marker", STEPS, 0)
     assert memory[-1] - memory[1] < 32 * MIB
-    assert max(files) == min(files)
+    # fewer is no fault: what tests before this one left open is closed at some time
+    assert max(files) == files[0]
     # two listings and one look for the end marker per poll, two files per step, one whole listing a day
     polls = SECONDS / POLL
     assert per_day.max() <= 1.01 * 2 * 86_400 / POLL

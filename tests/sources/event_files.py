@@ -5,7 +5,8 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 
-from evaluator.formats import tensor, wire
+from evaluator.formats import wire
+from evaluator.formats.tensor_encoding import encode
 from evaluator.formats.tfrecord import frame
 
 FIRST = 1_700_000_000.0
@@ -30,7 +31,7 @@ def simple(tag: str, amount: float, plugin: str = "") -> bytes:
 
 def stored(tag: str, values: object, plugin: str = "") -> bytes:
     """A value as a tensor with raw content."""
-    return value(tag, wire.bytes_field(8, tensor.encode(values, tag, tag)), plugin)
+    return value(tag, wire.bytes_field(8, encode(values, tag, tag)), plugin)
 
 
 def typed(tag: str, dtype: int, at: int, content: bytes, plugin: str = "scalars") -> bytes:

@@ -21,7 +21,7 @@ def taken(
 ) -> list[tuple[int, str]]:
     """What is taken of steps whose files, from so many workers each, all came `age` seconds ago."""
     steps = [Seen(step, count, -age - spread, -age) for step, count in sorted(workers.items())]
-    found = takeable(steps, expected=expected, now=0.0, waits=WAITS, ended=ended)
+    found = list(takeable(steps, expected=expected, now=0.0, waits=WAITS, ended=ended))
     return [(step, completeness.value) for step, completeness in found]
 
 
@@ -120,7 +120,7 @@ def test_with_the_number_unknown_to_the_end_those_that_wrote_are_all():
 
 
 def test_without_waiting_times_everything_is_taken():
-    found = takeable([Seen(0, 1, 0.0, 0.0)], expected=2, now=0.0, waits=Waits(0, 0), ended=False)
+    found = list(takeable([Seen(0, 1, 0.0, 0.0)], expected=2, now=0.0, waits=Waits(0, 0), ended=False))
 
     assert found == [(0, Completeness.PARTIAL)]
 
@@ -134,8 +134,8 @@ STEPS = st.lists(st.tuples(st.integers(0, 4), st.floats(0, 400), st.floats(0, 40
 
 @given(STEPS, st.one_of(st.none(), st.integers(1, 4)), st.floats(400, 1200))
 def test_what_is_taken_is_a_leading_part_and_grows_with_time(steps: Sequence[Seen], expected: int | None, now: float):
-    earlier = takeable(steps, expected=expected, now=now, waits=WAITS, ended=False)
-    later = takeable(steps, expected=expected, now=now + 50, waits=WAITS, ended=False)
+    earlier = list(takeable(steps, expected=expected, now=now, waits=WAITS, ended=False))
+    later = list(takeable(steps, expected=expected, now=now + 50, waits=WAITS, ended=False))
 
     assert [step for step, _ in earlier] == [seen.step for seen in steps[: len(earlier)]]
     assert later[: len(earlier)] == earlier
@@ -143,8 +143,8 @@ def test_what_is_taken_is_a_leading_part_and_grows_with_time(steps: Sequence[See
 
 @given(STEPS, st.one_of(st.none(), st.integers(1, 4)), st.floats(0, 1200))
 def test_nothing_waits_beyond_the_quorum_time_or_the_end(steps: Sequence[Seen], expected: int | None, now: float):
-    after = takeable(steps, expected=expected, now=400 + QUORUM, waits=WAITS, ended=False)
-    ended = takeable(steps, expected=expected, now=now, waits=WAITS, ended=True)
+    after = list(takeable(steps, expected=expected, now=400 + QUORUM, waits=WAITS, ended=False))
+    ended = list(takeable(steps, expected=expected, now=now, waits=WAITS, ended=True))
 
     assert (len(after), len(ended)) == (len(steps), len(steps))
 
@@ -155,7 +155,7 @@ def test_nothing_waits_beyond_the_quorum_time_or_the_end(steps: Sequence[Seen], 
 def open_steps(first: Sequence[float], last: Sequence[float], open_from: float, *, ended: bool = False) -> list[int]:
     """What is taken of steps 0, 1, ... of one worker, with the ages of their first and last values."""
     steps = [Seen(step, 1, -ages[0], -ages[1]) for step, ages in enumerate(zip(first, last, strict=True))]
-    found = takeable(steps, expected=1, now=0.0, waits=WAITS, ended=ended, open_from=open_from)
+    found = list(takeable(steps, expected=1, now=0.0, waits=WAITS, ended=ended, open_from=open_from))
     return [step for step, _ in found]
 
 

@@ -61,10 +61,10 @@ def test_so_many_read_at_a_time_and_the_others_follow_in_the_order_of_coming(rea
     order = start(readers, places, 5)
 
     assert order == [0, 1]
-    for number in (0, 2, 1):
+    for number, follower in ((0, 2), (2, 3), (1, 4)):
         readers[number].leave.set()
         readers[number].join(DEADLINE)
-    assert readers[4].inside.wait(DEADLINE)
+        assert readers[follower].inside.wait(DEADLINE)
     assert order == [0, 1, 2, 3, 4]
 
 

@@ -6,12 +6,12 @@ import importlib
 import logging
 import warnings
 from collections.abc import Callable
-from importlib.util import find_spec
 from typing import Any
 
 import structlog
 
 from evaluator.clock import Clock, SystemClock
+from evaluator.engine.distributed import missing_dask
 from evaluator.engine.distributed.tasks import Answer, Batch, summarise_batch
 from evaluator.errors import InputError, Mistake
 
@@ -26,14 +26,6 @@ ASKED_WITHIN = 5.0
 """Seconds in which the scheduler says which workers it has, or counts as gone."""
 
 log = structlog.get_logger(__name__)
-
-
-def missing_dask() -> InputError | None:
-    """What to install where Dask is missing."""
-    if find_spec("distributed") is not None:
-        return None
-    what = "dask needs a package that is not installed (distributed)"
-    return InputError([Mistake("engine", what, "pip install 'rule-evaluator[dask]'")])
 
 
 def dask_distributed() -> Any:
