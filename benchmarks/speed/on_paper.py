@@ -18,6 +18,7 @@ from benchmarks.speed.ours import run_here
 from benchmarks.speed.requests import ASSUMED, DAY, PRICES
 from benchmarks.speed.trials import Shape
 from evaluator.config.settings import Settings
+from evaluator.trial.trial import LISTED_AT_EASE
 
 MEASURED = (
     Shape(2000, 2, 16, only_gradients=True),
@@ -77,7 +78,7 @@ class Plan:
     dollars: float
     """Requests to read all of it once."""
     dollars_of_listing: float
-    """A day of full listings over the whole history, at the default of `relist`."""
+    """A day of full listings over the whole history, at the default of `relist` and what becomes of it there."""
 
 
 COLUMNS = (
@@ -119,7 +120,8 @@ def planned(run: Run, costs: UnitCosts) -> Plan:
     gets = 2 * run.files
     full = -(-run.files // PAGE)
     a_step = run.workers * run.tensors * (4 * run.elements + costs.event_bytes)
-    relists = DAY / Settings().relist
+    # the pause between two of them grows with the run
+    relists = DAY / (Settings().relist * max(1.0, run.files / LISTED_AT_EASE))
     return Plan(
         gets=gets,
         full_listing=full,

@@ -30,7 +30,7 @@ from tests.s3.traffic import Traffic
 SMALL = Shape(300, 200, 100)
 LARGE = Shape(4, 50, 500_000, only_gradients=True)
 
-MOST_OF_SMALL, MOST_OF_LARGE, MOST_OF_EVERY = 20, 4, 9
+MOST_OF_SMALL, MOST_OF_LARGE, MOST_OF_EVERY = 20, 2.5, 9
 """About twice of what was measured: 11, 2.2 and 6."""
 
 
@@ -95,7 +95,7 @@ def test_an_idle_look_at_s3_costs_the_same_whatever_the_history(
 
     # at the start and at the end there are some more
     assert found.listed["index/"] <= found.looks + 6
-    assert found.asked["LIST"] <= 2 * found.looks + 12
+    assert found.asked["LIST"] <= 1.2 * found.looks + 12
     assert 0 < found.dollars < 0.05
 
 
@@ -169,7 +169,7 @@ def test_unit_costs_are_found_again_and_give_the_plan_of_a_great_run():
     ("words", "message"),
     [
         (["--write", "page.md"], "--write needs --peer"),
-        (["--only", "AZ"], "--only: no workload Z; known: ACHBDEFGIP"),
+        (["--only", "AZ"], "--only: no workload Z; known: ACHBDEFGIWP"),
     ],
 )
 def test_the_command_says_what_is_wrong(
