@@ -117,6 +117,7 @@ class Loop:
             if not self._evaluation.active:
                 return "all_rules_ended"
         self._tell([])
+        self._trial.source.store.rest()
         return "stop_signal" if self._stop.now else None
 
     def _summaries(self, steps: Iterable[Step]) -> Iterator[StepSummary]:

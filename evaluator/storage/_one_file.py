@@ -53,6 +53,10 @@ class OneFile(Store):
         """Refused."""
         self.write(key, b"")
 
+    def rest(self) -> None:
+        """As the store does."""
+        self._store.rest()
+
     # after every method whose annotations mean the builtin
     def list(self, prefix: str = "", start_after: str = "") -> list[Entry]:
         """The file, if it is there."""

@@ -145,6 +145,10 @@ class Walker:
         elif error.errno not in _NOTHING_THERE:
             raise self.error(folder, error) from error
 
+    def let_go(self) -> None:
+        """Leave no folder open."""
+        self._folders.clear()
+
     @contextmanager
     def afresh(self) -> Iterator[None]:
         """Go by the folders that are there now, others may stand in their places since; leave none open."""

@@ -114,6 +114,9 @@ class Store(ABC):
     def drop_empty(self, folder: str) -> None:
         """Remove a folder in which nothing is left; where folders are no more than parts of keys there is none."""
 
+    def rest(self) -> None:
+        """Nothing will be asked for a while: let go of what is held open, since one process can follow many runs."""
+
     def wait_at_most(self, seconds: float) -> None:
         """From now on, repeat a request that is not answered for no longer than this; a local store repeats nothing."""
 

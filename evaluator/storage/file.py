@@ -119,6 +119,10 @@ class FileStore(Store):
         self.requests.put += 1
         self._walker.at(key, lambda folder, name: _append(folder, name, data), writing=True)
 
+    def rest(self) -> None:
+        """Close the folders that stayed open."""
+        self._walker.let_go()
+
     def delete(self, key: str) -> None:
         """Remove the file, or the link itself; folders stay."""
         with suppress(KeyMissing):

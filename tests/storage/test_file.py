@@ -495,6 +495,17 @@ def test_files_in_more_folders_than_stay_open_are_read_by_many_threads_at_once(t
             assert len(listing.result()) == len(names)
 
 
+def test_a_store_that_rests_holds_nothing_open(root: Path):
+    before = len(os.listdir("/proc/self/fd"))
+    store = FileStore(root)
+    assert store.read("a/x")
+    assert len(os.listdir("/proc/self/fd")) > before
+    store.rest()
+
+    assert len(os.listdir("/proc/self/fd")) == before
+    assert store.read("a/x")
+
+
 def test_a_folder_that_was_moved_away_is_not_read_on_after_a_listing(root: Path):
     store = FileStore(root)
     assert store.read("a/x")
