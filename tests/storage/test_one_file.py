@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from evaluator.errors import KeyMissing, KeyRefused
 from evaluator.storage._one_file import OneFile
+from evaluator.storage.file import FileStore
 from evaluator.storage.memory import MemoryStore
 
 
@@ -55,3 +58,18 @@ def test_requests_are_counted_where_they_are_made(one: OneFile, around: MemorySt
     one.read("a.csv")
 
     assert (one.requests is around.requests, around.requests.get) == (True, before + 1)
+
+
+def test_a_file_whose_folder_was_replaced_is_the_new_one_after_a_rest(tmp_path: Path):
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    (folder / "a.csv").write_bytes(b"old")
+    one = OneFile("logs/a.csv", FileStore(tmp_path), "logs/a.csv")
+    assert one.read("logs/a.csv") == b"old"
+    folder.rename(tmp_path / "former")
+    folder.mkdir()
+    (folder / "a.csv").write_bytes(b"newer")
+    one.rest()
+
+    assert [(entry.key, entry.size) for entry in one.list()] == [("logs/a.csv", 5)]
+    assert one.read("logs/a.csv") == b"newer"
