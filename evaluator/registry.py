@@ -86,7 +86,9 @@ class KnownRules(Mapping[str, Rule]):
 
     def __getitem__(self, name: str) -> Rule:
         """The rule of this name."""
-        return _shipped_rule(name) or self._all[name]
+        # once all are imported, looking through the packages again for each would be wasted
+        found = None if "_all" in vars(self) else _shipped_rule(name)
+        return self._all[name] if found is None else found
 
     def __iter__(self) -> Iterator[str]:
         """All names."""

@@ -119,6 +119,12 @@ def test_what_is_no_rule_is_found_in_no_module(name: str):
     assert name not in known_rules()
 
 
+def test_when_all_rules_were_listed_none_is_looked_for_again():
+    known = known_rules(with_packs=False)
+
+    assert all(rule is builtin_rules()[name] for name, rule in known.items())
+
+
 def test_naming_a_built_in_rule_imports_no_other():
     script = """
 import subprocess

@@ -152,11 +152,11 @@ class Walker:
     @contextmanager
     def afresh(self) -> Iterator[None]:
         """Go by the folders that are there now, others may stand in their places since; leave none open."""
-        self._folders.clear()
+        self.let_go()
         try:
             yield
         finally:
-            self._folders.clear()
+            self.let_go()
 
     def _walk(self, key: str, action: Callable[[int, str], T], *, make: bool = False) -> T:
         """The same without any link on the way; folders are made when asked for."""
@@ -173,7 +173,7 @@ class Walker:
             # a remembered folder may have been moved away meanwhile
             if not remembered or error.errno not in (*_NOTHING_THERE, errno.ESTALE):
                 raise
-            self._folders.clear()
+            self.let_go()
             return self._in(folder, name, action)
 
     def _in(self, folder: str, name: str, action: Callable[[int, str], T]) -> T:
