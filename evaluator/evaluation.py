@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Literal
 
 import numpy as np
 
 from evaluator.config.parameters import RuleConfiguration
-from evaluator.engine.kept import Comparison
-from evaluator.engine.local import FileSummary, Measured, StepSummary
 from evaluator.engine.partners import Partners
+from evaluator.engine.summaries import Chosen, FileSummary, StepSummary, chosen
 from evaluator.finding import Finding
 from evaluator.formats.key_names import natural_key
 from evaluator.isolation.gathering import gather
@@ -27,6 +27,9 @@ from evaluator.series import RowPart, Series, SeriesKey
 from evaluator.sources.base import StepFile
 from evaluator.story import in_story_order
 from evaluator.window import ProgressView
+
+MOST_KINDS = 256
+"""Kinds of steps of which is remembered which rules they concern."""
 
 
 class Evaluation:
@@ -65,6 +68,7 @@ class Evaluation:
         self._partners = partners
         self._following = following
         self._active = [run for run in self.runs if not run.ended]
+        self._concerned: dict[frozenset[Series], dict[RuleRun, None]] = {}
         self._no_progress = self.progress.view()
         self._progress_wanted = self._times_wanted = False
         self._last_words: list[Finding] = []
@@ -96,7 +100,7 @@ class Evaluation:
         for files in passes(summary.files):
             self._partners.skipped.clear()
             updated = self._add_rows(step, files)
-            moment = Moment(step, mode_steps(files), updated)
+            moment = Moment(step, partial(mode_steps, files), updated)
             findings += self._judge_runs(moment, self._progress_at(step, files), files)
         findings += self._gather(self._active)
         for one in summary.files:
@@ -156,17 +160,27 @@ class Evaluation:
         failures = {measure: text for one in files for measure, text in one.failures.items()}
         trouble = bool(failures) or any(series.failures for series in moment.updated)
         lacking = bool(self._partners.skipped) or any(one.problems for one in files)
+        concerned = self._concerned_by(moment.updated)
         findings: list[Finding] = []
-        for run in self._local:
+        for run in self._local if trouble or lacking else concerned:
             raised = [failures[one.key.measure] for one in run.series if one.key.measure in failures] if trouble else []
             raised += run.not_folded if trouble else []
             if raised:
                 run.failure = raised[0]
-            elif run.due(moment):
+            elif run in concerned and run.due(moment):
                 findings += run.judge(moment, progress, self._trial.names.order)
             elif lacking:
                 self._say_why_not(run, moment, files)
         return findings
+
+    def _concerned_by(self, updated: frozenset[Series]) -> Mapping[RuleRun, None]:
+        """The rules that can be due where these series have a row; worked out once for steps that are alike."""
+        found = self._concerned.get(updated)
+        if found is None:
+            if len(self._concerned) >= MOST_KINDS:
+                self._concerned.clear()
+            found = self._concerned[updated] = dict.fromkeys(run for run in self._local if run.concerned(updated))
+        return found
 
     def _say_why_not(self, run: RuleRun, moment: Moment, files: Sequence[FileSummary]) -> None:
         """Count a step that a rule could have been judged at, had what it needs been readable."""
@@ -181,42 +195,43 @@ class Evaluation:
                     run.skip("what was saved could not be read")
                     return
 
-    def _add_rows(self, step: int, files: Sequence[FileSummary]) -> set[Series]:
+    def _add_rows(self, step: int, files: Sequence[FileSummary]) -> frozenset[Series]:
         """Add one row to every series that has a value in these files."""
         rows: dict[Series, list[RowPart]] = {}
         self._make_columns(files)
         for one in files:
             for part in one.plan.parts:
                 found = self._results(part, one, files)
-                if found is None or not found.present.any():
+                if found is None:
                     continue
-                columns = part.columns_of(one.file.worker)
-                there = found.present
-                row = RowPart(columns, found.values, part.codes)
-                if not there.all():
-                    row = RowPart(columns[there], found.values[there], part.codes[there])
+                values, there = found
+                row = RowPart(part.columns_of(one.file.worker), values, part.codes)
+                if there is not None:
+                    columns = np.arange(len(part.series.columns))[row.columns]
+                    row = RowPart(columns[there], values[there], part.codes[there])
                 rows.setdefault(part.series, []).append(row)
         for one in files:
-            for part in one.plan.parts:
+            for part in one.plan.with_earlier:
                 self._partners.remember(part, one)
         for series, parts in rows.items():
             series.add(step, parts)
-        return set(rows)
+        return frozenset(rows)
 
-    def _results(
-        self, part: SeriesPart, one: FileSummary, files: Sequence[FileSummary]
-    ) -> Measured | Comparison | None:
+    def _results(self, part: SeriesPart, one: FileSummary, files: Sequence[FileSummary]) -> Chosen | None:
         """What was computed of the tensors that feed a series, in their order."""
         if part.series.key.partner is not None:
             return self._partners.compare(part, one, files)
+        if one.block is not None:
+            return one.block.row(part, one.at)
         measured = one.measured.get(part.series.key.measure)
-        if measured is None:
-            return None
-        return Measured(measured.values[part.positions], measured.present[part.positions])
+        return None if measured is None else chosen(measured.values, measured.present, part.positions)
 
     def _make_columns(self, files: Sequence[FileSummary]) -> None:
         """Add the columns that are new at this step in column order."""
-        parts = [(part, one.file.worker) for one in files for part in one.plan.parts]
+        unseated = [one for one in files if one.file.worker not in one.plan.seated]
+        if not unseated:
+            return
+        parts = [(part, one.file.worker) for one in unseated for part in one.plan.parts]
         new = [(part, worker) for part, worker in parts if worker not in part.columns]
         columns: dict[Series, list[tuple[str, str]]] = {}
         for part, worker in new:
@@ -227,6 +242,8 @@ class Evaluation:
                 series.column(name, worker)
         for part, worker in new:
             part.columns_of(worker)
+        for one in unseated:
+            one.plan.seated.add(one.file.worker)
 
     def _wall_time(self, one: FileSummary) -> float | None:
         """When a file was written, as the training script says; read for it alone only where a rule wants to know."""
@@ -245,7 +262,7 @@ class Evaluation:
 
     def _retire(self, step: int) -> None:
         """Let go of rules that have ended; what only they needed is read no more."""
-        for run in self._active:
+        for run in self._with_end:
             if run.past_end(step) and run.decided is None:
                 run.decided = f"end_step {run.configuration.loop.end_step} was reached"
         if any(run.ended for run in self._active):
@@ -262,6 +279,8 @@ class Evaluation:
     def _replan(self) -> None:
         self._local = [run for run in self._active if isinstance(run, RuleRun)]
         self._isolated = [run for run in self._active if isinstance(run, IsolatedRun)]
+        self._with_end = [run for run in self._active if run.configuration.loop.end_step is not None]
+        self._concerned.clear()
         needed = dict.fromkeys(series for run in self._active for series in run.series)
         self.plan.use(needed, whole=bool(self._isolated))
         self._partners.retain(list(needed))

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from evaluator.clock import Clock
 from evaluator.ending import Ending, StopSignal
-from evaluator.engine.local import LocalEngine, StepSummary
+from evaluator.engine.local import LocalEngine
+from evaluator.engine.summaries import StepSummary
 from evaluator.evaluation import Evaluation
 from evaluator.finding import Finding
 from evaluator.status import EndedBecause

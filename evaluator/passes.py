@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from evaluator.engine.local import FileSummary
+from evaluator.engine.summaries import FileSummary
 from evaluator.formats.key_names import natural_key
 from evaluator.modes import Mode
 

@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import chain
 
-from evaluator.engine.local import LEAST_PIECE, LocalEngine, Planner, StepSummary
+from evaluator.engine.local import LEAST_PIECE, LocalEngine, Planner
+from evaluator.engine.summaries import StepSummary
 from evaluator.sources.base import Source
 from evaluator.trial.trial import Step
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from evaluator.modes import Mode
-from evaluator.needs import Beside, Measure, Selection
+from evaluator.needs import Beside, Measure, Previous, Selection
 from evaluator.series import Codes, Indices, Series
 from evaluator.sources.base import SHAPE, VALUE, Layout, Positions
 from evaluator.trial.names import NameBook
@@ -66,15 +66,20 @@ class SeriesPart:
     codes: Codes
     partners: tuple[str | None, ...] = ()
     """For a partner beside: the partner's name of each tensor."""
-    columns: dict[str, Indices] = field(default_factory=dict)
-    """Worker -> column indices, filled when the worker is first seen."""
+    columns: dict[str, Indices | slice] = field(default_factory=dict)
+    """Worker -> column indices, as a slice where they follow one another; filled when the worker is first seen."""
+    name_set: frozenset[str] = frozenset()
 
-    def columns_of(self, worker: str) -> Indices:
+    def __post_init__(self) -> None:
+        """The same names, to be compared with others."""
+        self.name_set = frozenset(self.names)
+
+    def columns_of(self, worker: str) -> Indices | slice:
         """The columns of this worker's tensors in the series."""
         found = self.columns.get(worker)
         if found is None:
-            found = np.array([self.series.column(name, worker) for name in self.names], np.int64)
-            self.columns[worker] = found
+            indices = np.array([self.series.column(name, worker) for name in self.names], np.int64)
+            found = self.columns[worker] = _as_slice(indices)
         return found
 
 
@@ -89,11 +94,20 @@ class FilePlan:
     parts: list[SeriesPart]
     whole: bool = False
     """Whether everything in the file is read and kept, for rules that do not say what they need."""
+    reads: list[Positions] = field(init=False)
+    """The groups as the source takes them, saved reductions last."""
+    with_earlier: list[SeriesPart] = field(init=False)
+    """The parts whose values are compared with earlier ones."""
+    keeps: bool = field(init=False)
+    """Whether values are needed after they were measured."""
+    seated: set[str] = field(default_factory=set)
+    """The workers whose tensors have their columns in all series."""
 
-    @property
-    def reads(self) -> list[Positions]:
-        """The groups as the source takes them, saved reductions last."""
-        return [*(group.positions for group in self.groups), self.reductions]
+    def __post_init__(self) -> None:
+        """What is asked at every file is worked out once."""
+        self.reads = [*(group.positions for group in self.groups), self.reductions]
+        self.with_earlier = [part for part in self.parts if isinstance(part.series.key.partner, Previous)]
+        self.keeps = any(group.keep for group in self.groups)
 
 
 class Plan:
@@ -199,6 +213,12 @@ class Plan:
         kept.update(layout.at[name][VALUE] for name in others)
         by_name = dict(zip(sorted(names), others, strict=False))
         return tuple(by_name.get(name) for name in names)
+
+
+def _as_slice(indices: Indices) -> Indices | slice:
+    """The same indices, in the form that is quicker to use."""
+    first, count = int(indices[0]), len(indices)
+    return slice(first, first + count) if np.array_equal(indices, np.arange(first, first + count)) else indices
 
 
 def _lacks_value(series: Series, name: str, kinds: Mapping[str, int]) -> None:

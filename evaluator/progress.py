@@ -25,6 +25,7 @@ class ProgressTracker:
     def __init__(self) -> None:
         """No worker seen yet."""
         self._last_step: dict[str, int] = {}
+        self._columns: list[Column] = []
         self._steps: dict[str, int] = {}
         self._newest: dict[str, float] = {}
         self._gap: dict[str, float] = {}
@@ -55,10 +56,12 @@ class ProgressTracker:
 
     def view(self, now: float | None = None) -> ProgressView:
         """The numbers as conditions get them; `now` is by default the newest time of any worker."""
-        workers = sorted(self._last_step, key=natural_key)
+        if len(self._columns) < len(self._last_step):
+            self._columns = [Column("", worker) for worker in sorted(self._last_step, key=natural_key)]
+        workers = [column.worker for column in self._columns]
         latest = max(self._newest.values(), default=0.0) if now is None else now
         return ProgressView(
-            columns=[Column("", worker) for worker in workers],
+            columns=self._columns,
             last_step=np.array([self._last_step[worker] for worker in workers], np.int64),
             steps=np.array([self._steps[worker] for worker in workers], np.int64),
             silent=np.array([max(0.0, latest - self._newest.get(worker, latest)) for worker in workers], np.float64),

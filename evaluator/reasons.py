@@ -155,19 +155,24 @@ def _tensors(count: int) -> str:
 def _near(wanted: str, known: Iterable[str], count: int = 3) -> list[str]:
     """The names that look most like a name or pattern, as a whole or in one of their words."""
     plain = re.sub(r"\\.|[^A-Za-z0-9_./:]", "", wanted).lower()
+    matcher = difflib.SequenceMatcher(None, "", plain)
+    likeness: dict[str, float] = {}
     scored = []
     for name in islice(known, LOOKED_AT):
         words = [name.lower(), *re.split(r"[^a-z0-9]+", name[:LONGEST].lower())]
         # a name may have no word in it, and a long one is like nothing that somebody asks for
-        score = max((_likeness(plain, word) for word in words if 0 < len(word) <= LONGEST), default=0.0)
-        scored.append((score, name))
+        words = [word for word in words if 0 < len(word) <= LONGEST]
+        for word in words:
+            if word not in likeness:
+                likeness[word] = _likeness(matcher, word)
+        scored.append((max((likeness[word] for word in words), default=0.0), name))
     best = sorted((one for one in scored if one[0] >= ALIKE), key=lambda one: -one[0])
     return [name for _, name in best[:count]]
 
 
-def _likeness(wanted: str, word: str) -> float:
+def _likeness(matcher: difflib.SequenceMatcher[str], word: str) -> float:
     """From 0 to 1; 0 for what is not alike at all."""
-    matcher = difflib.SequenceMatcher(None, wanted, word)
+    matcher.set_seq1(word)
     # the bounds cost far less than the number itself, and most words are not alike
     near = matcher.real_quick_ratio() >= ALIKE and matcher.quick_ratio() >= ALIKE
     return matcher.ratio() if near else 0.0

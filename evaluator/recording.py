@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any, Literal, cast
 
 import numpy as np
@@ -22,11 +21,11 @@ _PLACE_HOLDER = re.compile(r"\{(tensor|worker|measured|limit|tensors|of)\}")
 
 @dataclass(slots=True)
 class Moment:
-    """The step that is judged: its number, and per (worker, mode) the mode step."""
+    """The step that is judged: its number, and what tells per (worker, mode) the mode step."""
 
     step: int
-    mode_steps: Mapping[tuple[str, int], int] = field(default_factory=dict)
-    updated: AbstractSet[Series] = frozenset()
+    mode_steps: Callable[[], Mapping[tuple[str, int], int]] = dict
+    updated: frozenset[Series] = frozenset()
     """The series that have a row of this step."""
     kind: Literal["step", "idle", "end"] = "step"
 
@@ -47,7 +46,7 @@ def make_finding(
         code, of_this_step = _mode_of(met, first)
         if code:
             mode = cast("ModeName", mode_name(code))
-            mode_step = moment.mode_steps.get((worker, code)) if of_this_step else None
+            mode_step = moment.mode_steps().get((worker, code)) if of_this_step else None
     value = float(measured[first]) if len(measured) else None
     limit = _limit_of(met, first)
     affected = _affected(met, columns, measured, value, limit)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import traceback
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -114,8 +115,14 @@ class RuleRun(RuleState):
         bound = [(one.series, one.accumulator) for one in self.bindings if one.series is not None]
         return [series.failures[state] for series, state in bound if state is not None and state in series.failures]
 
+    def concerned(self, updated: AbstractSet[Series]) -> bool:
+        """Whether a step at which these series have a row can be one for this rule."""
+        if "step" not in self.configuration.rule.at:
+            return False
+        return not any(updated.isdisjoint(series) for series in self._triggers)
+
     def due(self, moment: Moment) -> bool:
-        """Whether the rule is judged at this moment."""
+        """Whether the rule is judged at this moment; at a step, if it is concerned."""
         rule, loop = self.configuration.rule, self.configuration.loop
         if moment.kind not in rule.at:
             return False
@@ -128,8 +135,6 @@ class RuleRun(RuleState):
             return False
         if not self._triggers and moment.step == self._asked_at:
             # values of two modes make two rows of a step, which is one step for who looks at no row
-            return False
-        if any(moment.updated.isdisjoint(series) for series in self._triggers):
             return False
         if rule.every is not None and self._last_check is not None:
             return moment.step - self._last_check >= rule.every(self.configuration.parameters)

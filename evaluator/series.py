@@ -35,9 +35,13 @@ class SeriesKey:
 class RowPart:
     """What one file adds to a row: columns, values (one per column, or a row of `width`), and modes."""
 
-    columns: Indices
+    columns: Indices | slice
     values: Array
     codes: Codes
+
+    def covers(self, columns: int) -> bool:
+        """Whether it gives every one of so many columns a value."""
+        return isinstance(self.columns, slice) and self.columns == slice(0, columns)
 
 
 class Series:
@@ -88,14 +92,16 @@ class Series:
         """Add the row of a step."""
         self._make_room()
         at = self._first + self._count
-        self._values[at] = None if self.key.measure.ragged else np.nan
-        self._codes[at] = 0
+        values, codes = self._values[at], self._codes[at]
+        if len(parts) > 1 or not parts[0].covers(len(codes)):
+            values[...] = None if self.key.measure.ragged else np.nan
+            codes[...] = 0
         self._steps[at] = step
         for part in parts:
-            self._values[at, part.columns] = part.values
-            self._codes[at, part.columns] = part.codes
+            values[part.columns] = part.values
+            codes[part.columns] = part.codes
         self._count += 1
-        self.last_row = Row(self._values[at], self._codes[at], step, self.columns)
+        self.last_row = Row(values, codes, step, self.columns)
         for accumulator, state in self.states.items():
             try:
                 self.states[accumulator] = accumulator.add(state, self.last_row)

@@ -1048,15 +1048,16 @@ def test_an_earlier_value_that_is_gone_when_it_is_wanted_again_is_said(big: Path
 
 @pytest.fixture
 def small(tmp_path: Path) -> Path:
-    """A tensor of 100 KiB and a small one, at five steps, too small to be read ahead."""
-    names: Tensors = {"a": [np.full(12_800, float(step)) for step in range(5)], "c": [float(step) for step in range(5)]}
+    """A tensor of 100 KiB and a small one, at twelve steps, too small for a thread to read ahead."""
+    steps = range(12)
+    names: Tensors = {"a": [np.full(12_800, float(step)) for step in steps], "c": [float(step) for step in steps]}
     trial_from_series(tmp_path, names)
     return tmp_path
 
 
-def of_two_steps(store: CountingStore) -> bool:
-    """Whether two steps of the large tensor were read, and the small one of all."""
-    return len(store.reads) == 5 and 2 * 102_400 <= store.total < 2 * 102_400 + 2000
+def of_three_steps(store: CountingStore) -> bool:
+    """Whether three steps of the large tensor were read, the last two together, and the small one of all."""
+    return len(store.reads) == 12 and 3 * 102_400 <= store.total < 3 * 102_400 + 4000
 
 
 def test_a_rule_that_has_decided_is_read_no_more(small: Path):
@@ -1069,17 +1070,17 @@ def test_a_rule_that_has_decided_is_read_no_more(small: Path):
 
     assert statuses(result)["Short"].RuleEvaluationStatus == "NoIssuesFound"
     assert statuses(result)["Short"].Evaluation.last_step == 1
-    assert of_two_steps(store)
+    assert of_three_steps(store)
 
 
 def test_a_rule_that_has_found_something_is_read_no_more(small: Path):
     store, _ = counted(small, configured(rule(Summary(Selection(names=("a",)), by="max"))), of("c", "Long"))
 
-    assert of_two_steps(store)
+    assert of_three_steps(store)
 
 
 def test_when_every_rule_has_ended_nothing_more_is_read(small: Path):
     store, result = counted(small, configured(rule(Summary(Selection(names=("a",)), by="max"))))
 
     assert result.met_at == 1
-    assert len(store.reads) == 2
+    assert len(store.reads) == 3

@@ -105,7 +105,7 @@ class _DryRun:
             self._partial += step.completeness is Completeness.PARTIAL
             rows = self._rows(step)
             for run in self._runs:
-                self._judge(run, Moment(step.number, updated=rows))
+                self._judge(run, Moment(step.number, updated=frozenset(rows)))
         for series, points in self._points.items():
             if points.count:
                 # so that the reasons know that there was something
@@ -171,7 +171,7 @@ class _DryRun:
         rule = run.configuration.rule
         last = self._last_check.get(id(run))
         every = rule.every(run.configuration.parameters) if rule.every is not None else 0
-        if run.due(moment) and (last is None or moment.step - last >= every):
+        if run.concerned(moment.updated) and run.due(moment) and (last is None or moment.step - last >= every):
             self._due[id(run)] += 1
             self._last_check[id(run)] = moment.step
 

@@ -2,68 +2,27 @@
 
 from __future__ import annotations
 
-import traceback
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
-from evaluator.engine.kept import Kept, OnDemand
-from evaluator.errors import StorageUnavailable
-from evaluator.needs import Measure, Tensor
-from evaluator.plan import FilePlan, Group
-from evaluator.segments import Array, Floats, Segments
-from evaluator.sources.base import FileValues, Positions, Source, StepFile
+from evaluator.engine.alike import summarise_alike
+from evaluator.engine.measuring import summarise
+from evaluator.engine.summaries import FileSummary, StepSummary
+from evaluator.plan import FilePlan
+from evaluator.sources.base import Positions, Source, StepFile
 from evaluator.trial.trial import Step
 
 AHEAD = 8
 """Steps that are read before the loop asks for them."""
+LOT_STEPS = 32
+LOT_BYTES = 2**22
+"""Small steps are summarised together up to so many, and so many bytes of them."""
 LEAST_PIECE = 2**20
 """Smaller pieces would cost more requests than they save memory."""
-NO_ROOM = "does not fit in memory"
-
-
-@dataclass(slots=True)
-class Measured:
-    """One measure of the tensors of one file, by the position of their entries in the layout."""
-
-    values: Array
-    present: NDArray[np.bool_]
-
-    @classmethod
-    def room(cls, measure: Measure, entries: int) -> Measured:
-        """Nothing measured yet."""
-        return cls(measure.room(entries), np.zeros(entries, np.bool_))
-
-
-@dataclass(slots=True)
-class FileSummary:
-    """Everything that is needed of one file, the bytes themselves let go where they are not compared later."""
-
-    file: StepFile
-    plan: FilePlan
-    measured: dict[Measure, Measured] = field(default_factory=dict)
-    kept: Kept | None = None
-    problems: dict[int, str] = field(default_factory=dict)
-    failures: dict[Measure, str] = field(default_factory=dict)
-    """Measures that raised, with the traceback."""
-    wall_time: float | None = None
-    empty: dict[int, Array] = field(default_factory=dict)
-    """Tensors without elements, kept where everything is."""
-    outage: StorageUnavailable | None = None
-    """The storage did not answer, so that nothing is known of the file."""
-
-
-@dataclass(slots=True)
-class StepSummary:
-    """A step and the summaries of its files, in the order of its files."""
-
-    step: Step
-    files: list[FileSummary]
-
 
 Planner = Callable[[StepFile], FilePlan]
 
@@ -90,6 +49,7 @@ class LocalEngine:
         """The summaries of the steps, in their order."""
         waiting: deque[tuple[Step, list[Future[FileSummary]], int]] = deque()
         in_flight = 0
+        lot = _Lot()
         for step in steps:
             work = self._work([(file, plan_of(file)) for file in step.files])
             size = sum(self._held(one) for one in work)
@@ -97,12 +57,20 @@ class LocalEngine:
                 done = waiting.popleft()
                 in_flight -= done[2]
                 yield self._collect(done[0], done[1])
-            if not waiting and sum(one.size for one in work) < self._inline_below:
-                # A thread would cost more than such a small step itself.
-                yield StepSummary(step, [self._summarise(one) for one in work])
+            small = not waiting and sum(one.size for one in work) < self._inline_below
+            if lot.steps and not (small and lot.takes(work, self._piece)):
+                yield from self._together(lot)
+                lot = lot.next()
+            if not small:
+                waiting.append((step, [self._pool.submit(self._summarise, one) for one in work], size))
+                in_flight += size
                 continue
-            waiting.append((step, [self._pool.submit(self._summarise, one) for one in work], size))
-            in_flight += size
+            # a thread would cost more than such a small step itself
+            lot.add(step, work)
+            if len(lot.steps) >= lot.most:
+                yield from self._together(lot)
+                lot = lot.next()
+        yield from self._together(lot)
         while waiting:
             yield self._collect(*waiting.popleft()[:2])
 
@@ -136,6 +104,22 @@ class LocalEngine:
         pieces = [work.plan.reads] if work.size <= self._piece else self._pieces(work)
         return summarise(self._source, work.file, work.plan, pieces, hold=work.hold)
 
+    def _together(self, lot: _Lot) -> Iterator[StepSummary]:
+        """The summaries of small steps."""
+        by_file = [self._alike(files) for files in zip(*lot.work, strict=True)]
+        for at, step in enumerate(lot.steps):
+            yield StepSummary(step, [summaries[at] for summaries in by_file])
+
+    def _alike(self, work: Sequence[_Work]) -> list[FileSummary]:
+        """The summaries of files with one plan: those together that are laid out alike."""
+        files, plan = [one.file for one in work], work[0].plan
+        found = summarise_alike(self._source, files, plan) if len(files) > 1 else []
+        if len(found) < len(files):
+            # this one may be the first that is laid out as the following ones are, or else the only one that is not
+            found.append(self._summarise(work[len(found)]))
+            found += summarise_alike(self._source, files[len(found) :], plan) if len(found) < len(files) else []
+        return found + [self._summarise(one) for one in work[len(found) :]]
+
     def _pieces(self, work: _Work) -> Iterator[list[Positions]]:
         """The reads in parts of about a piece each, in the order of the file."""
         reads = work.plan.reads
@@ -166,129 +150,29 @@ class _Work:
     """Whether the values that are needed afterwards are held in memory."""
 
 
-def summarise(
-    source: Source, file: StepFile, plan: FilePlan, pieces: Iterable[Sequence[Positions]], *, hold: bool = True
-) -> FileSummary:
-    """Read what the plan asks of one file, piece by piece, and compute the measures of single tensors."""
-    summary = FileSummary(file, plan)
-    if not any(len(positions) for positions in plan.reads):
-        return summary
-    work = _Summarising(summary, hold=hold)
-    with np.errstate(all="ignore"):
-        for reads in pieces:
-            try:
-                # handed on at once, so that nothing of it is left when the next piece is read
-                work.take(source.read(file, reads))
-            except StorageUnavailable as error:
-                summary.outage = error
-                return summary
-            except MemoryError:
-                for positions in reads:
-                    summary.problems.update(dict.fromkeys(positions.tolist(), NO_ROOM))
-        _derive(summary, work.scalars, work.there)
-    if any(group.keep for group in plan.groups):
-        names = [plan.layout.names[at] for group in plan.groups if group.keep for at in group.positions.tolist()]
-        summary.kept = Kept(plan.layout, work.kept, work.texts) if hold else OnDemand(source, file, names)
-    return summary
+@dataclass(slots=True)
+class _Lot:
+    """Small steps that are summarised together, each with as many files, of which the same is needed."""
 
+    most: int = 1
+    """So many steps: a rule that ends early has not caused much more than it needed to be read."""
+    steps: list[Step] = field(default_factory=list)
+    work: list[list[_Work]] = field(default_factory=list)
+    size: int = 0
 
-class _Summarising:
-    """What is gathered of one file."""
+    def takes(self, work: Sequence[_Work], most: int) -> bool:
+        """Whether one more step is of the same kind, and there is room for it."""
+        alike = [(id(one.plan), one.file.worker) for one in work] == [
+            (id(one.plan), one.file.worker) for one in self.work[0]
+        ]
+        return alike and self.size + sum(one.size for one in work) <= min(most, LOT_BYTES)
 
-    def __init__(self, summary: FileSummary, *, hold: bool) -> None:
-        entries = len(summary.plan.layout.names)
-        self.scalars = np.full(entries, np.nan)
-        self.there = np.zeros(entries, np.bool_)
-        self.kept: list[tuple[Positions, Segments]] = []
-        self.texts: dict[int, Array] = {}
-        self._summary = summary
-        self._hold = hold
+    def add(self, step: Step, work: list[_Work]) -> None:
+        """Take one more step."""
+        self.steps.append(step)
+        self.work.append(work)
+        self.size += sum(one.size for one in work)
 
-    def take(self, values: FileValues) -> None:
-        """Measure what was read."""
-        summary, groups = self._summary, self._summary.plan.groups
-        summary.problems.update(values.problems)
-        if summary.wall_time is None:
-            summary.wall_time = values.wall_time
-        for number, positions, segments in values.joined:
-            if number == len(groups):
-                self.scalars[positions] = segments.real[segments.starts]
-                self.there[positions] = True
-                continue
-            group = groups[number]
-            if group.keep and self._hold:
-                self.kept.append((positions, segments))
-            for measure in group.measures:
-                _measure(summary, measure, positions, segments)
-        for group in groups:
-            _measure_texts(summary, group, values)
-        if self._hold:
-            self.texts.update(values.texts)
-            if summary.plan.whole:
-                summary.empty.update(values.empty)
-
-
-def _measure(summary: FileSummary, measure: Measure, positions: Positions, segments: Segments) -> None:
-    """Compute one measure of joined tensors."""
-    if segments.flat.dtype.kind not in measure.kinds or measure in summary.failures:
-        return
-    try:
-        if measure.each:
-            results = measure.room(len(positions))
-            for at, (position, values) in enumerate(zip(positions.tolist(), segments.tensors(), strict=True)):
-                results[at] = measure.of_one(values, _tensor(summary, position))
-        else:
-            results = measure(segments)
-        _put(summary, measure, positions, results)
-    except MemoryError:
-        # the file is too large, which is not the rule's fault
-        summary.problems.update(dict.fromkeys(positions.tolist(), NO_ROOM))
-    except Exception:  # noqa: BLE001 - a rule's own function may raise anything; only that rule ends
-        summary.failures[measure] = traceback.format_exc()
-
-
-def _measure_texts(summary: FileSummary, group: Group, values: FileValues) -> None:
-    """Compute the measures that are meant for text."""
-    for measure in group.measures:
-        if "U" not in measure.kinds:
-            continue
-        for position in group.positions.tolist():
-            text = values.texts.get(position)
-            if text is not None:
-                _measure_one(summary, measure, position, text)
-
-
-def _measure_one(summary: FileSummary, measure: Measure, position: int, array: Array) -> None:
-    try:
-        results = measure.room(1)
-        results[0] = measure.of_one(array, _tensor(summary, position))
-        _put(summary, measure, np.array([position], np.int64), results)
-    except Exception:  # noqa: BLE001 - as above
-        summary.failures[measure] = traceback.format_exc()
-
-
-def _derive(summary: FileSummary, scalars: Floats, there: NDArray[np.bool_]) -> None:
-    """Get measures from saved reductions."""
-    for derived in summary.plan.from_reductions:
-        measure = derived.measure
-        readable = np.logical_and.reduce([there[entries] for entries in derived.entries.values()])
-        if measure.from_reductions is None or not readable.any():
-            continue
-        saved = {kind: scalars[entries[readable]] for kind, entries in derived.entries.items()}
-        try:
-            _put(summary, measure, derived.anchors[readable], measure.from_reductions(saved))
-        except Exception:  # noqa: BLE001 - as above
-            summary.failures[measure] = traceback.format_exc()
-
-
-def _put(summary: FileSummary, measure: Measure, positions: Positions, results: Array) -> None:
-    room = summary.measured.get(measure)
-    if room is None:
-        room = summary.measured[measure] = Measured.room(measure, len(summary.plan.layout.names))
-    room.values[positions] = results
-    room.present[positions] = True
-
-
-def _tensor(summary: FileSummary, position: int) -> Tensor:
-    file = summary.file
-    return Tensor(summary.plan.layout.names[position], file.worker, file.mode, file.step)
+    def next(self) -> _Lot:
+        """An empty one, for twice as many steps."""
+        return _Lot(min(2 * len(self.steps), LOT_STEPS))

@@ -9,9 +9,10 @@ from functools import partial
 
 import numpy as np
 
+from evaluator.engine.alike import Block
 from evaluator.engine.counterparts import counterpart
 from evaluator.engine.kept import Comparison, Kept, OnDemand, value_positions
-from evaluator.engine.local import FileSummary
+from evaluator.engine.summaries import Chosen, FileSummary, chosen
 from evaluator.errors import StorageError
 from evaluator.formats.key_names import natural_key
 from evaluator.needs import Beside, OtherTrial, OtherWorker, Previous, Tensor
@@ -47,14 +48,21 @@ class Partners:
         self.skipped: dict[Series, str] = {}
         """Why a series could not be compared at the present step (another trial lacks it, say)."""
 
-    def compare(self, part: SeriesPart, summary: FileSummary, beside: Sequence[FileSummary]) -> Comparison:
+    def compare(self, part: SeriesPart, summary: FileSummary, beside: Sequence[FileSummary]) -> Chosen | None:
         """Compare the tensors of one file that feed a series; `beside` are all files of the step.
 
         A function that raises is noted in the summary's failures, a partner that cannot be read in its problems.
         """
-        comparison = Comparison(part.series.key.measure, len(part.names))
-        if isinstance(part.series.key.partner, OtherWorker) and len(beside) == 1:
-            return comparison
+        partner = part.series.key.partner
+        if isinstance(partner, OtherWorker) and len(beside) == 1:
+            return None
+        if isinstance(partner, OtherTrial) and not partner.path:
+            self.skipped[part.series] = "no other trial was given"
+            return None
+        if summary.block is not None and self._follows(part, summary, summary.block):
+            found = summary.block.compared(part, summary.at)
+            if found is not None:
+                return found
         whole = Comparison(part.series.key.measure, len(summary.plan.layout.names))
         try:
             self._compare(part, summary, beside, whole)
@@ -64,11 +72,9 @@ class Partners:
             summary.problems.update(dict.fromkeys(part.positions.tolist(), f"to be compared: {why}"))
         except Exception:  # noqa: BLE001 - a rule's own function may raise anything; only that rule ends
             summary.failures[part.series.key.measure] = traceback.format_exc()
-        comparison.values = whole.values[part.positions]
-        comparison.present = whole.present[part.positions]
         for name in whole.reshaped:
             part.series.without_value.setdefault("its shape differs from its partner's", set()).add(name)
-        return comparison
+        return chosen(whole.values, whole.present, part.positions)
 
     def remember(self, part: SeriesPart, summary: FileSummary) -> None:
         """Keep the file's values as the earlier ones of later files, where the series wants that."""
@@ -76,8 +82,10 @@ class Partners:
         if not isinstance(partner, Previous):
             return
         held = self._held.setdefault((part.series, summary.file.worker), [])
-        names = frozenset(part.names)
+        names = part.name_set
         if partner.within is None:
+            if len(held) == 1 and held[0].names <= names:
+                held.clear()
             for older in held:
                 older.names -= names
             held[:] = [older for older in held if older.names]
@@ -96,6 +104,18 @@ class Partners:
         wanted = set(series)
         self._held = {key: held for key, held in self._held.items() if key[0] in wanted}
 
+    def _follows(self, part: SeriesPart, summary: FileSummary, block: Block) -> bool:
+        """Whether all values are to be compared with those of the file before in the block."""
+        partner = part.series.key.partner
+        if not summary.at or not isinstance(partner, Previous):
+            return False
+        held = self._held.get((part.series, summary.file.worker), [])
+        if partner.within is not None:
+            oldest = summary.file.step - partner.within
+            held = [older for older in held if older.file.step >= oldest]
+        before = block.files[summary.at - 1]
+        return len(held) == 1 and held[0].file is before and held[0].names == part.name_set
+
     def _compare(
         self, part: SeriesPart, summary: FileSummary, beside: Sequence[FileSummary], whole: Comparison
     ) -> None:
@@ -112,9 +132,6 @@ class Partners:
             self._with_worker(part, summary, kept, beside, whole)
         elif isinstance(partner, OtherTrial):
             file = summary.file
-            if not partner.path:
-                self.skipped[part.series] = "no other trial was given"
-                return
             values = partial(self._other_values, partner.path, file.step, file.worker, kept.layout)
             one_by_one = isinstance(kept, OnDemand)
             others_there = values([] if one_by_one else part.names)

@@ -9,8 +9,9 @@ import numpy as np
 
 from evaluator.clock import SystemClock
 from evaluator.config.parameters import RuleConfiguration, configure, with_offered
-from evaluator.engine.local import StepSummary, summarise
+from evaluator.engine.measuring import summarise
 from evaluator.engine.partners import Partners
+from evaluator.engine.summaries import StepSummary
 from evaluator.errors import InputError
 from evaluator.evaluation import Evaluation
 from evaluator.hosting.author import Budget, Failure

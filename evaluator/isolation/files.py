@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from evaluator.engine.kept import OnDemand
-from evaluator.engine.local import FileSummary
+from evaluator.engine.summaries import FileSummary
 from evaluator.errors import EvaluatorError
 from evaluator.isolation.messages import File, Values
 from evaluator.segments import Array, Segments

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from evaluator.clock import SystemClock
 from evaluator.config.parameters import RuleConfiguration
 from evaluator.config.settings import Settings
-from evaluator.engine.local import StepSummary
+from evaluator.engine.summaries import StepSummary
 from evaluator.finding import Finding
 from evaluator.isolation.files import Files, Layouts
 from evaluator.isolation.messages import Ask, Finish, Start, Step

@@ -95,6 +95,22 @@ class FileValues:
 
 
 @dataclass(slots=True)
+class AlikeValues:
+    """The values of several step files that are laid out alike, in which everything that was asked for could be read.
+
+    `joined` has per asked group and type the positions, which are those of each file, and the values of all files,
+    file after file.
+    """
+
+    joined: list[tuple[int, Positions, Segments]] = field(default_factory=list)
+    wall_times: list[float | None] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        """How many files."""
+        return len(self.wall_times)
+
+
+@dataclass(slots=True)
 class Collections:
     """The collections of a run, merged from all workers' files."""
 
@@ -160,6 +176,14 @@ class Source(ABC):
 
         What cannot be read is in `problems`; nothing is raised for it, but StorageUnavailable.
         """
+
+    def read_alike(self, files: Sequence[StepFile], groups: Sequence[Positions]) -> AlikeValues:
+        """The values of as many of the leading files (all of one layout) as are laid out like one that was read before.
+
+        The next one, and all of them in a format that does not have this, are to be read one by one.
+        """
+        del files, groups
+        return AlikeValues()
 
     @abstractmethod
     def size_of(self, file: StepFile, groups: Sequence[Positions]) -> int:

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from evaluator.errors import FormatError, KeyMissing, KeyRefused, Truncated
+from evaluator.errors import FormatError, KeyMissing, KeyRefused, StorageError, Truncated
 from evaluator.formats.tfrecord import HEADER_SIZE, record_size
-from evaluator.sources.base import FileValues, Layout, Positions
+from evaluator.sources.base import AlikeValues, FileValues, Layout, Positions
 from evaluator.sources.event_templates import MOST_BEYOND, Chunk, Templates, Wanted
 from evaluator.storage.base import Store
 
@@ -123,6 +123,32 @@ class EventReader:
                 what = f"{stretch.last - stretch.first} bytes from byte {stretch.first} on do not fit in memory"
                 values.problems.update(dict.fromkeys(inside.tolist(), f"{place.key}: {what}"))
         return values
+
+    def read_alike(self, layout: Layout, places: Sequence[Place], groups: Sequence[Positions]) -> AlikeValues:
+        """The values of the leading files that can be cut along lines that are known already."""
+        alike = AlikeValues()
+        if not places:
+            return alike
+        starts, lengths = places[0].starts, places[0].lengths
+        reading = self._reading(layout, places[0], groups)
+        if reading.shapes or len(reading.large) or len(reading.stretches) != 1:
+            return alike
+        (stretch,) = reading.stretches
+        cutting = self._templates.cutting(stretch.wanted, len(places))
+        if cutting is None:
+            return alike
+        for place in places:
+            if place.starts is not starts or place.lengths is not lengths:
+                break
+            try:
+                data = self._store.read_range(place.key, stretch.first, stretch.last - stretch.first)
+            except (StorageError, MemoryError):
+                break  # who reads it alone is told why
+            if not cutting.take(data):
+                break
+            alike.wall_times.append(_wall_time(data))
+        alike.joined = cutting.joined()
+        return alike
 
     def size_of(self, layout: Layout, place: Place, groups: Sequence[Positions]) -> int:
         """The length of the records at these positions; what is said to be longer than any can be is not read."""

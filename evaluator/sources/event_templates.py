@@ -119,6 +119,40 @@ class Templates:
             self._known[chunk.wanted.key] = template
         return room
 
+    def cutting(self, wanted: Wanted, files: int) -> Cutting | None:
+        """What cuts so many files in which the same is wanted; None where nothing is known of such files."""
+        template = self._known.get(wanted.key)
+        return None if template is None or template.odd else Cutting(template, files)
+
+
+class Cutting:
+    """Cuts files that are laid out alike one after the other, with their values laid end to end."""
+
+    def __init__(self, template: _Template, files: int) -> None:
+        """Make room for at most so many files."""
+        self._template = template
+        self._files = 0
+        self._rooms = [np.empty((files, cut.contents.size), np.uint8) for cut in template.cuts]
+
+    def take(self, data: bytes) -> bool:
+        """Cut the bytes of one more file, unless it is laid out in another way."""
+        if not _fits(self._template, data):
+            return False
+        for cut, room in zip(self._template.cuts, self._rooms, strict=True):
+            cut.contents.lay(data, room[self._files])
+        self._files += 1
+        return True
+
+    def joined(self) -> list[tuple[int, Positions, Segments]]:
+        """Per group and type the positions in each file, and the values of all files, file after file."""
+        joined = []
+        for cut, room in zip(self._template.cuts, self._rooms, strict=True):
+            values = room[: self._files]
+            values.flags.writeable = False
+            counts, shapes = np.tile(cut.counts, self._files), cut.shapes * self._files
+            joined.append((cut.group, cut.positions, Segments(values.reshape(-1).view(cut.dtype), counts, shapes)))
+        return joined
+
 
 def _learn(layout: Layout, chunk: Chunk) -> _Template:
     """Find out how a file is laid out."""

@@ -27,12 +27,12 @@ class _Run:
 class Pieces:
     """Where the parts are; the same for all bytes that are laid out alike."""
 
-    __slots__ = ("_alone", "_cut", "_runs", "_size")
+    __slots__ = ("_alone", "_cut", "_runs", "size")
 
     def __init__(self, spans: Sequence[tuple[int, int]]) -> None:
         """Note the first and the last byte (exclusive) of each part, in the order in which they are laid."""
         self._alone = spans[0] if len(spans) == 1 else None
-        self._size = sum(stop - start for start, stop in spans)
+        self.size = sum(stop - start for start, stop in spans)
         runs = _runs(spans)
         self._runs = runs if WORTH_A_RUN * len(runs) <= len(spans) else []
         self._cut: Callable[[memoryview], Any] = itemgetter(*(slice(start, stop) for start, stop in spans))
@@ -44,15 +44,22 @@ class Pieces:
             return np.frombuffer(bytes(part) if copied else part, np.uint8)
         if not self._runs:
             return np.frombuffer(b"".join(self._cut(memoryview(data))), np.uint8)
-        laid = np.empty(self._size, np.uint8)
+        laid = np.empty(self.size, np.uint8)
+        self.lay(data, laid)
+        laid.flags.writeable = False
+        return laid
+
+    def lay(self, data: bytes, laid: NDArray[np.uint8]) -> None:
+        """Copy the parts of these bytes to where there is room for them."""
+        if not self._runs:
+            laid[:] = self.of(data, copied=False)
+            return
         at = 0
         for run in self._runs:
             kind = f"V{run.size}"
             stop = at + run.count * run.size
             laid[at:stop].view(kind)[:] = np.ndarray((run.count,), kind, data, run.start, (run.stride,))
             at = stop
-        laid.flags.writeable = False
-        return laid
 
 
 def _runs(spans: Sequence[tuple[int, int]]) -> list[_Run]:

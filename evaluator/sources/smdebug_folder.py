@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import takewhile
+from typing import cast
 
 import numpy as np
 
@@ -26,6 +28,7 @@ from evaluator.formats.reduction_names import parse_saved_name
 from evaluator.sources.base import (
     SHAPE,
     VALUE,
+    AlikeValues,
     Collections,
     FileValues,
     Layout,
@@ -119,6 +122,11 @@ class SmdebugFolder(Source):
                 values.problems[at] = ONLY_SHAPE if at in shaped else "its index file names no event file"
             return values
         return self._reader.read(file.layout, file.place, groups)
+
+    def read_alike(self, files: Sequence[StepFile], groups: Sequence[Positions]) -> AlikeValues:
+        """The values of the leading files whose event files differ in nothing but the numbers."""
+        places = [file.place for file in takewhile(lambda file: isinstance(file.place, Place), files)]
+        return self._reader.read_alike(files[0].layout, cast("list[Place]", places), groups)
 
     def size_of(self, file: StepFile, groups: Sequence[Positions]) -> int:
         """The length of the records that will be read."""

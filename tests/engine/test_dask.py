@@ -17,7 +17,8 @@ from evaluator.engine.distributed.connection import Workers
 from evaluator.engine.distributed.engine import DaskEngine
 from evaluator.engine.distributed.shipping import COMPARED, FOR_RULE_FILES, Lot, Shipping, lot_of
 from evaluator.engine.distributed.tasks import Answer, Batch, Reading, summarise_batch
-from evaluator.engine.local import FileSummary, LocalEngine, StepSummary
+from evaluator.engine.local import LocalEngine
+from evaluator.engine.summaries import FileSummary, StepSummary
 from evaluator.errors import InputError
 from evaluator.modes import Mode
 from evaluator.needs import Measure, named

@@ -11,7 +11,8 @@ from pathlib import Path
 from evaluator.engine.distributed.connection import Workers
 from evaluator.engine.distributed.shipping import Lot, Shipping, lot_of
 from evaluator.engine.distributed.tasks import Answer, Reading
-from evaluator.engine.local import FileSummary, LocalEngine, Planner, StepSummary
+from evaluator.engine.local import LocalEngine, Planner
+from evaluator.engine.summaries import FileSummary, StepSummary
 from evaluator.sources.base import Source
 from evaluator.trial.trial import Step
 

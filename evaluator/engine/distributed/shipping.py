@@ -10,7 +10,7 @@ from typing import Any
 
 from evaluator.engine.distributed.tasks import Answer, Batch, FileResult, FileTask, Reading, measures_of
 from evaluator.engine.kept import Kept
-from evaluator.engine.local import FileSummary, StepSummary
+from evaluator.engine.summaries import FileSummary, StepSummary
 from evaluator.needs import Measure
 from evaluator.plan import FilePlan
 from evaluator.sources.base import Layout, Positions, Source

@@ -14,7 +14,8 @@ from typing import ClassVar
 
 from evaluator import __version__
 from evaluator.engine.kept import OnDemand
-from evaluator.engine.local import FileSummary, LocalEngine, Measured, StepSummary
+from evaluator.engine.local import LocalEngine
+from evaluator.engine.summaries import FileSummary, Measured, StepSummary
 from evaluator.modes import Mode
 from evaluator.needs import Measure
 from evaluator.plan import FilePlan
