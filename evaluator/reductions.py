@@ -25,14 +25,17 @@ def _magnitudes(elements: Array) -> Array:
 
 
 def _variance(segments: Segments, elements: Array) -> Floats:
-    deviation = elements - segments.spread(segments.mean(elements))
-    return segments.mean(deviation * deviation)
+    deviation = segments.spread(segments.mean(elements))
+    # of many tensors at once these are long: one of them is enough, unless what was saved is wider than float64
+    narrow = elements.dtype.itemsize <= deviation.dtype.itemsize
+    deviation = np.subtract(elements, deviation, out=deviation if narrow else None)
+    deviation *= deviation
+    return segments.mean(deviation)
 
 
 def _l2(segments: Segments, elements: Array) -> Floats:
     # The square of a large float32 overflows float32, so the elements are widened before they are squared.
-    wide = elements.astype(np.float64, copy=False)
-    return np.sqrt(segments.sum(wide * wide))
+    return np.sqrt(segments.sum(np.square(elements, dtype=np.float64)))
 
 
 def _plain() -> dict[str, Callable[[Segments, Array], Floats]]:

@@ -51,6 +51,9 @@ def vanishes(gradients: Window, parameters: Parameters) -> Verdict:
     """gradients: (settled, columns), mean |gradient|. NaN is not small, so it is quiet."""
     if len(gradients.steps) < parameters.settled:
         return NotYet(f"fewer than {parameters.settled} steps were saved that have gradients")
+    if not np.count_nonzero(gradients.values[-1] < parameters.threshold):
+        # all that follows needs a small gradient at the last step, and most steps have none
+        return None
     low = np.asarray(shrunk(gradients, parameters).all(axis=0))
     if parameters.settled > 1 and low.any():
         first, last = gradients.values[0], gradients.values[-1]

@@ -11,39 +11,30 @@ Source: SageMaker Debugger's list of built-in rules, "PoorWeightInitialization".
 put together and what exactly they compare; our choices are `initial`, `unequal`, `narrow` and `stuck`.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field
 
 from builtin_rules._selecting import Patterns
-from builtin_rules.losses._losses import LOSS, falling
+from builtin_rules.initialisation._checks import RANGE, SAME_UNITS, Check, alike, narrow, stuck, unequal
+from builtin_rules.losses._losses import LOSS
 from evaluator.modes import Mode
 from evaluator.rule import (
     TRAINING,
     Decided,
     Example,
-    Measure,
-    Met,
     NotYet,
     Recommended,
     Rule,
     RuleParameters,
     Selection,
     Summary,
-    Tensor,
     Verdict,
     Window,
 )
-from evaluator.segments import Array, Bools
-
-Indices = NDArray[np.int64]
-
-ALIKE = 1e-4
-"""Units of a weight are the same within this part of its largest element: what rounding leaves of it in training."""
 
 
 class Parameters(RuleParameters):
@@ -70,42 +61,6 @@ class Parameters(RuleParameters):
     )
 
 
-def gradient_range(gradient: Array, _: Tensor) -> float:
-    """From the 5th to the 95th percentile of its elements."""
-    low, high = np.percentile(gradient.astype(np.float64, copy=False), (5, 95))
-    return float(high - low)
-
-
-DIFFERENT, SAME, ZERO = 0.0, 1.0, 2.0
-
-
-def units_alike(weight: Array, _: Tensor) -> float:
-    """Whether all units are the same, or all of it is zero; NaN for a weight without units.
-
-    Our choice: the units are the rows (PyTorch) or the last axis (TensorFlow) of a weight of two or more axes. Filters
-    that each have one channel of their own are left alone: bilinear ones are the same on purpose.
-    """
-    if weight.ndim < 2:
-        return float("nan")
-    size = float(np.abs(weight).max())
-    if size == 0:
-        return ZERO
-    if weight.ndim > 2 and weight.shape[1] == 1:
-        return DIFFERENT
-    axes = [axis for axis in {0, weight.ndim - 1} if weight.shape[axis] > 1]
-    return SAME if any(_same(np.moveaxis(weight, axis, 0), ALIKE * size) for axis in axes) else DIFFERENT
-
-
-def _same(units: Array, tolerance: float) -> bool:
-    """Whether all are like the first one; the second mostly tells."""
-    units = units.astype(np.float64, copy=False)
-    return all(bool((np.abs(units[1:last] - units[0]) <= tolerance).all()) for last in (2, len(units)))
-
-
-RANGE = Measure(gradient_range, each=True, kinds="fiu")
-SAME_UNITS = Measure(units_alike, each=True, kinds="f")
-
-
 def initial(windows: Sequence[Window]) -> list[int]:
     """The saved steps so far, oldest first.
 
@@ -114,101 +69,15 @@ def initial(windows: Sequence[Window]) -> list[int]:
     return sorted({step for window in windows for step in window.steps.tolist()})
 
 
-def unequal(inputs: Window, now: Bools, parameters: Parameters) -> Met | None:
-    """The layers with the smallest and the largest variance, where they are too far apart.
-
-    Our choice: the variance is that of all elements of an activation input, and layers are compared within one worker.
-    Any variance is infinitely larger than zero; a single layer is compared with nothing.
-    """
-    variance = np.where(now & (inputs.values[-1] >= parameters.least_variance), inputs.values[-1], np.nan)
-    ratios = np.zeros(len(variance))
-    for columns in _of_each_worker(inputs, ~np.isnan(variance)):
-        low, high = columns[np.argmin(variance[columns])], columns[np.argmax(variance[columns])]
-        if variance[high] > 0:
-            ratios[[low, high]] = variance[high] / variance[low] if variance[low] > 0 else np.inf
-    met = ratios > parameters.threshold
-    if not met.any():
-        return None
-    message = "the variances of the activation inputs differ by a factor of {measured}, more than {limit}"
-    each = {"variance": variance, "check": np.full(len(variance), "variance of activation inputs")}
-    return inputs.met(met, measured=ratios, limit=parameters.threshold, of=int(now.sum()), message=message, each=each)
-
-
-def narrow(gradients: Window, now: Bools, parameters: Parameters) -> Met | None:
-    """The gradients that spread too little.
-
-    Our choice: each tensor of the collection is judged by itself, also one of a single element, which spreads by zero.
-    """
-    met = now & (gradients.values[-1] < parameters.distribution_range)
-    if not met.any():
-        return None
-    message = "the middle 90 % of the gradient spread over {measured}, less than {limit}, in {tensors} of {of} tensors"
-    details = {"check": "range of gradients"}
-    return gradients.met(met, limit=parameters.distribution_range, of=int(now.sum()), message=message, details=details)
-
-
-def stuck(losses: Window, now: Bools, parameters: Parameters) -> Met | None:
-    """The losses, where the best one is `patience` saved steps old.
-
-    Our choice: the loss of a step is the mean over all losses saved there that are single numbers and should fall, of
-    all workers; one as low as the best one so far is no fall, and neither is NaN.
-    """
-    usable = losses.saved & (losses.values[..., 1] == 1) & falling(losses.columns)
-    rows = usable.any(axis=1)
-    if not (usable[-1] & now).any():
-        return None
-    sums = np.where(usable, losses.values[..., 0], 0.0).sum(axis=1)[rows]
-    mean = sums / usable.sum(axis=1)[rows]
-    best = int(np.argmin(np.where(np.isnan(mean), np.inf, mean)))
-    since = len(mean) - 1 - best
-    if since < parameters.patience:
-        return None
-    message = "the loss has not fallen for {measured} saved steps from the start, where {limit} are the most"
-    measured = np.full(len(losses.columns), float(since))
-    details = {"check": "fall of the loss", "loss": float(mean[-1]), "best_loss": float(mean[best])}
-    return losses.met(usable[-1], measured=measured, limit=float(parameters.patience), message=message, details=details)
-
-
-def alike(weights: Window, now: Bools, _: Parameters) -> Met | None:
-    """The weights whose units are the same.
-
-    Our choice: zero weights count only where all of a worker's weights are zero, and there are several: adapters,
-    residual branches and heads often start there, and a model of one layer can.
-    """
-    found = weights.values[-1]
-    met = now & (found == SAME)
-    for columns in _of_each_worker(weights, now & ~np.isnan(found)):
-        if len(columns) > 1 and (found[columns] == ZERO).all():
-            met[columns] = True
-    if not met.any():
-        return None
-    message = "all units have the same weights, so they stay the same, in {tensors} of {of} weights"
-    details = {"check": "units alike"}
-    return weights.met(met, limit=0.0, of=int(now.sum()), message=message, details=details)
-
-
-def _of_each_worker(window: Window, there: Bools) -> list[Indices]:
-    """The columns of each worker that are there."""
-    workers = np.array([column.worker for column in window.columns])
-    return [np.flatnonzero(there & (workers == worker)) for worker in np.unique(workers[there])]
-
-
-@dataclass(frozen=True)
-class Check:
-    """One of the checks: what it looks at, and whether a step's values meet it."""
-
-    of: Selection
-    by: str | Measure
-    meets: Callable[[Window, Bools, Parameters], Met | None]
-
-
 def wanted(parameters: Parameters) -> list[Check]:
     """The checks that can be met with these parameters; what the others look at is not read."""
-    checks = [Check(Selection(regexes=parameters.activation_inputs_regex), "variance", unequal)]
+    variances = partial(unequal, least_variance=parameters.least_variance, threshold=parameters.threshold)
+    checks = [Check(Selection(regexes=parameters.activation_inputs_regex), "variance", variances)]
     if parameters.distribution_range > 0:
-        checks.append(Check(Selection(collections=("gradients",)), RANGE, narrow))
+        ranges = partial(narrow, least_range=parameters.distribution_range)
+        checks.append(Check(Selection(collections=("gradients",)), RANGE, ranges))
     if parameters.patience < int(parameters.steps):
-        checks.append(Check(Selection(collections=("losses",)), LOSS, stuck))
+        checks.append(Check(Selection(collections=("losses",)), LOSS, partial(stuck, patience=parameters.patience)))
     if parameters.units_alike:
         checks.append(Check(Selection(collections=("weights",)), SAME_UNITS, alike))
     return checks
@@ -237,7 +106,7 @@ def starts_badly(*arguments: Any) -> Verdict:
         return Decided(f"the first {int(parameters.steps)} saved steps are over")
     for check, window in zip(wanted(parameters), windows, strict=True):
         if len(window.steps) and window.steps[-1] == steps[-1]:
-            found = check.meets(window, window.saved[-1], parameters)
+            found = check.meets(window, window.saved[-1])
             if found is not None:
                 return found
     return None

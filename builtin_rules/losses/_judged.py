@@ -1,113 +1,90 @@
-"""Which of the losses in a row are judged: the totals where there are any, else the sum of the parts of each split.
-
-What is known of a loss stands in a slot: two for each column, one for training and one for evaluation, because a
-column has no mode: the same loss may be saved in both.
-"""
+"""Which of the losses in a row are judged: the totals where there are any, else the sum of the parts of each split."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 
+from builtin_rules.losses._layout import EVALUATION, MOST_LAYOUTS, TRAINING, Layout
 from builtin_rules.losses._names import (
     FALLING,
     GRADIENT_NORMS,
     LEARNING_RATES,
     is_total,
     kind_of,
-    of_evaluation,
     should_rise,
     split_of,
 )
-from evaluator.modes import Mode
-from evaluator.rule import Column, Row, grown
+from evaluator.rule import Column, grown
 from evaluator.segments import Array, Bools, Floats
 
-ALL_PHASES = frozenset({Mode.TRAIN, Mode.EVAL, Mode.GLOBAL})
-EVALUATION_MODES = frozenset({Mode.EVAL, Mode.GLOBAL})
-TRAINING, EVALUATION = 0, 1
 UNSEEN, NOT_JUDGED = -2, -1
-# plain numbers, because this is asked of every value
-_GLOBAL = int(Mode.GLOBAL)
-_PHASES = {int(Mode.TRAIN): TRAINING, int(Mode.EVAL): EVALUATION}
 
 
 class Judged(NamedTuple):
-    """One loss of a row: where it stands, its value, the mode it was saved in, and of how many parts it is the sum."""
+    """One loss of a row: its slot, the mode it was saved in, and of how many parts, in which columns, it is the sum."""
 
     slot: int
-    value: float
     mode: int
     parts: int
+    columns: Sequence[int]
 
 
-class Scalar(NamedTuple):
-    """One saved number: its slot, value and mode."""
+class Plan(NamedTuple):
+    """What of a row can be told without its values: the carriers after it, its losses, and the slots that changed."""
 
-    slot: int
-    value: float
-    mode: int
-
-
-def phase_of(mode: int, name: str) -> int | None:
-    """TRAINING or EVALUATION; None for what belongs to neither.
-
-    Our choice: what was saved without a mode is of evaluation if its name says so (`eval_loss`), and of training
-    otherwise.
-    """
-    if mode == _GLOBAL:
-        return EVALUATION if of_evaluation(name) else TRAINING
-    return _PHASES.get(mode)
+    carriers: Array
+    losses: Sequence[Judged]
+    changed: Sequence[int]
 
 
-def scalars(row: Row) -> list[Scalar]:
-    """The single numbers of a row in their slots; `row.values` are values and numbers of elements."""
-    found = []
-    values = row.values.tolist()
-    for column, mode in enumerate(row.modes.tolist()):
-        if mode and values[column][1] == 1:
-            phase = phase_of(mode, row.columns[column].tensor)
-            if phase is not None:
-                found.append(Scalar(2 * column + phase, values[column][0], mode))
-    return found
+def judged_losses(
+    carriers: Array, layout: Layout, values: Sequence[float]
+) -> tuple[Array, list[tuple[Judged, float]], Sequence[int]]:
+    """The carriers after a row, its losses with their values, and the slots that from now on carry something else.
 
-
-def judged_losses(carriers: Array, row: Row) -> tuple[Array, list[Judged], list[int]]:
-    """The losses of a row, the carriers after it, and the slots that from now on carry something else.
-
-    A sum stands in the slot of its first part, and there is one only where all its parts were saved.
+    A sum stands in the slot of its first part, and there is one only where all its parts were saved. Losses of training
+    come first.
 
     Shapes:
-        carriers: int64 (slots,): for each slot the one that carries the loss it is (part of).
+        carriers: int64 (slots,): for each slot the one that carries the loss it is (part of); values: (columns,).
     """
-    here = scalars(row)
-    carriers = grown(carriers, 2 * len(row.values), UNSEEN)
+    after, losses, changed = _plan(layout, carriers.tobytes())
+    return after, [(loss, sum([values[column] for column in loss.columns])) for loss in losses], changed
+
+
+@lru_cache(maxsize=MOST_LAYOUTS)
+def _plan(layout: Layout, carriers_before: bytes) -> Plan:
+    """What `judged_losses` says of any row with this layout."""
+    here = layout.places
+    carriers = grown(np.frombuffer(carriers_before, np.int64), 2 * layout.width, UNSEEN)
     known = carriers.tolist()
     changed: list[int] = []
-    if any(known[one.slot] == UNSEEN for one in here):
+    if any(known[place.slot] == UNSEEN for place in here):
         before = _parts_of(known)
-        seen = {one.slot for one in here}.union(slot for slot, carrier in enumerate(known) if carrier != UNSEEN)
-        known = _assigned(row.columns, sorted(seen), len(known))
+        seen = {place.slot for place in here}.union(slot for slot, carrier in enumerate(known) if carrier != UNSEEN)
+        known = _assigned(layout.columns, sorted(seen), len(known))
         after = _parts_of(known)
         changed = [slot for slot in before | after if before.get(slot) != after.get(slot)]
         carriers = np.array(known, np.int64)
     sizes = Counter(known)
-    sums: dict[int, list[float]] = {}
+    saved: dict[int, list[int]] = {}
     modes: dict[int, int] = {}
-    for one in here:
-        carrier = known[one.slot]
+    for place in here:
+        carrier = known[place.slot]
         if carrier >= 0:
-            sums.setdefault(carrier, []).append(one.value)
-            modes[carrier] = one.mode
-    whole = [
-        Judged(slot, sum(values), modes[slot], len(values))
-        for slot, values in sums.items()
-        if len(values) == sizes[slot]
+            saved.setdefault(carrier, []).append(place.column)
+            modes[carrier] = place.mode
+    losses = [
+        Judged(slot, modes[slot], len(columns), columns)
+        for slot, columns in saved.items()
+        if len(columns) == sizes[slot]
     ]
-    return carriers, whole, changed
+    return Plan(carriers, sorted(losses, key=lambda loss: loss.slot % 2 == EVALUATION), changed)
 
 
 def totals_or_sums(columns: Sequence[Column], slots: Sequence[int]) -> dict[int, int]:

@@ -8,11 +8,14 @@ Source:
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
-from builtin_rules.losses._judged import TRAINING, judged_losses
-from evaluator.rule import Accumulator, Row, State, grown
+from builtin_rules.losses._judged import judged_losses
+from builtin_rules.losses._layout import TRAINING, layout_of, values_of
+from builtin_rules.losses._slots import push, with_room
+from evaluator.rule import Accumulator, Row, State
 from evaluator.segments import Array, Floats
 
 LEAST = 5
@@ -48,8 +51,7 @@ def follow(track: list[float], recent: Floats, value: float) -> None:
         track[LOWEST] = min(track[LOWEST], track[LEVEL])
         if track[LEVEL] > 0:
             value = min(value, CLIP * track[LEVEL])
-    recent[:-1] = recent[1:]
-    recent[-1] = value
+    push(recent, value)
     if count >= LEAST:
         width = min(MOST, max(LEAST, -(-count // PART)))
         # the plain sum, because numpy warns where it overflows
@@ -66,33 +68,34 @@ def start() -> dict[str, Array]:
 
 def add(state: dict[str, Array], row: Row) -> dict[str, Array]:
     """The tracks after the losses of a row: one per slot."""
-    carriers, losses, changed = judged_losses(state["carriers"], row)
-    tracks = with_room(state["tracks"], len(carriers))
-    recent = grown(state["recent"], len(carriers), 0.0).copy()
+    carriers, losses, changed = judged_losses(state["carriers"], layout_of(row), values_of(row))
+    tracks = with_room(state["tracks"], len(carriers), NEW)
+    recent = with_room(state["recent"], len(carriers), 0.0)
     if changed:
         tracks[changed] = NEW
-    for loss in losses:
-        track = tracks[loss.slot].tolist()
-        follow(track, recent[loss.slot], loss.value)
-        track[STEP], track[MODE], track[PARTS] = row.step, loss.mode, loss.parts
-        tracks[loss.slot] = track
+    for (slot, mode, parts, _), value in losses:
+        track = tracks[slot].tolist()
+        follow(track, recent[slot], value)
+        track[STEP], track[MODE], track[PARTS] = row.step, mode, parts
+        tracks[slot] = track
     return {"carriers": carriers, "tracks": tracks, "recent": recent}
 
 
 LEVELS = Accumulator(start, add)
 
 
-def with_room(tracks: Floats, slots: int) -> Floats:
-    """A copy of the tracks with new ones added."""
-    if len(tracks) == slots:
-        return tracks.copy()
-    return np.concatenate([tracks, np.full((slots - len(tracks), len(NEW)), NEW)])
-
-
 def tracks_of(state: State, phase: int = TRAINING) -> Floats:
     """The tracks of one phase, per column: (fields, columns)."""
-    chosen: Floats = with_room(state["tracks"], 2 * len(state.columns))[phase::2].T
-    return chosen
+    tracks: Floats = state["tracks"]
+    if len(tracks) < 2 * len(state.columns):
+        tracks = with_room(tracks, 2 * len(state.columns), NEW)
+    return tracks[phase::2].T
+
+
+def lowest_level(track: Sequence[float]) -> float:
+    """The lowest level so far, the newest one included; infinite before the first."""
+    # in this order, because min keeps the one before where the newest level is NaN, as it is before the first
+    return min(track[LOWEST], track[LEVEL])
 
 
 def noise_of(state: State, phase: int = TRAINING) -> Floats:

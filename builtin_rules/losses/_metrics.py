@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from functools import lru_cache
 
 import numpy as np
 
-from builtin_rules.losses._judged import ALL_PHASES, EVALUATION, scalars
+from builtin_rules.losses._layout import ALL_PHASES, EVALUATION, MOST_LAYOUTS, Layout, Place, layout_of, values_of
 from builtin_rules.losses._losses import LOSS
 from builtin_rules.losses._names import FALLING, METRIC_NAMES, RISING, kind_of
-from evaluator.rule import Accumulator, Row, Selection, State, Summary, grown
+from builtin_rules.losses._slots import push, with_room
+from evaluator.rule import Accumulator, Row, Selection, State, Summary
 from evaluator.segments import Array, Floats
 
 ANY_METRIC = Selection(collections=("metrics", "sm_metrics", "scalars", "losses"), regexes=(METRIC_NAMES,))
@@ -45,24 +47,31 @@ def start() -> dict[str, Array]:
 
 def add(state: dict[str, Array], row: Row) -> dict[str, Array]:
     """The tracks after the metrics of evaluation in a row; one that should fall counts with its sign turned."""
-    slots = 2 * len(row.values)
-    tracks = np.concatenate([state["tracks"], np.full((slots - len(state["tracks"]), len(NEW)), NEW)])
-    last = grown(state["last"], slots, math.nan).copy()
-    changes = grown(state["changes"], slots, math.nan).copy()
-    for slot, value, _ in scalars(row):
-        kind = kind_of(row.columns[slot // 2].tensor)
-        if slot % 2 == EVALUATION and kind in {RISING, FALLING} and math.isfinite(value):
-            remember(tracks[slot], last[slot], changes[slot], value if kind == RISING else -value, row.step)
+    metrics = _metrics_in(layout_of(row))
+    if not metrics:
+        return state
+    slots, values = 2 * len(row.values), values_of(row)
+    tracks = with_room(state["tracks"], slots, NEW)
+    last, changes = with_room(state["last"], slots, math.nan), with_room(state["changes"], slots, math.nan)
+    for (slot, column, _, _), rises in metrics:
+        value = values[column] if rises else -values[column]
+        if math.isfinite(value):
+            remember(tracks[slot], last[slot], changes[slot], value, row.step)
     return {"tracks": tracks, "last": last, "changes": changes}
+
+
+@lru_cache(maxsize=MOST_LAYOUTS)
+def _metrics_in(layout: Layout) -> Sequence[tuple[Place, bool]]:
+    """The metrics of evaluation, and whether they should rise."""
+    kinds = [(place, kind_of(place.name)) for place in layout.places if place.slot % 2 == EVALUATION]
+    return [(place, kind == RISING) for place, kind in kinds if kind in {RISING, FALLING}]
 
 
 def remember(track: Floats, last: Floats, changes: Floats, value: float, step: int) -> None:
     """Add a value to one track in place."""
     if track[COUNT]:
-        changes[:-1] = changes[1:]
-        changes[-1] = abs(value / 2 - float(last[-1]) / 2) * 2
-    last[:-1] = last[1:]
-    last[-1] = value
+        push(changes, abs(value / 2 - float(last[-1]) / 2) * 2)
+    push(last, value)
     track[COUNT] += 1
     track[LARGEST] = max(track[LARGEST], abs(value))
     if track[COUNT] >= len(last):

@@ -2,22 +2,36 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 
-from builtin_rules.losses._judged import EVALUATION, TRAINING
-from builtin_rules.losses._levels import COUNT, ENDED, FIRST, LEVEL, LOWEST, MODE, PARTS, STEP, tracks_of
+from builtin_rules.losses._layout import EVALUATION, TRAINING
+from builtin_rules.losses._levels import (
+    COUNT,
+    ENDED,
+    FIRST,
+    LEVEL,
+    LOWEST,
+    MODE,
+    PARTS,
+    STEP,
+    lowest_level,
+    tracks_of,
+)
 from builtin_rules.losses._losses import left_out, reinforced
 from evaluator.rule import Column, NotYet, ProgressView, State, Verdict, Window
 from evaluator.segments import Bools, Floats
 
 
-def fallen_percent(tracks: Floats) -> Floats:
-    """By how much the lowest level is below the first one, in percent of the first."""
-    lowest = np.fmin(tracks[LOWEST], tracks[LEVEL])
-    percent: Floats = 100 * (tracks[FIRST] - lowest) / np.abs(tracks[FIRST])
-    return percent
+def fallen_percent(track: Sequence[float]) -> float:
+    """By how much the lowest level is below the first one, in percent of the first; NaN where nobody can say."""
+    first, lowest = track[FIRST], lowest_level(track)
+    if first == 0:
+        # what lies below zero is so by more than any percentage of it
+        return math.inf if lowest < 0 else math.nan
+    return 100 * (first - lowest) / abs(first)
 
 
 def long_enough(tracks: Floats, points: int, points_at_end: int, progress: ProgressView) -> Bools:
@@ -62,11 +76,16 @@ def never_fell(
     if rewards.columns:
         return reinforced(rewards)
     tracks = tracks_of(losses, EVALUATION if evaluation else TRAINING)
+    percents = [fallen_percent(track) for track in tracks.T.tolist()]
+    known = [percent for percent in percents if not math.isnan(percent)]
+    # first what is quickly told: all fell
+    if known and min(known) >= fall_percent:
+        return None
+    percent = np.array(percents)
     due = long_enough(tracks, points, points_at_end, progress)
-    percent = fallen_percent(tracks)
     fell = percent >= fall_percent
     if not (due.any() or fell.any()):
-        most = int(tracks[COUNT].max(initial=0))
+        most = int(max(tracks[COUNT].tolist(), default=0))
         return NotYet(
             f"no loss has more than {most} of {points} finite values so far, or of {points_at_end} at the end"
         )

@@ -10,13 +10,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from builtin_rules.losses._judged import EVALUATION, TRAINING, is_loss, judged_losses, scalars
-from builtin_rules.losses._levels import COUNT, ENDED, LEAST, LEVEL, MODE, MOST, PARTS, STEP, follow, with_room
-from evaluator.rule import Row, State, grown
+from builtin_rules.losses._judged import is_loss, judged_losses
+from builtin_rules.losses._layout import EVALUATION, TRAINING, layout_of, values_of
+from builtin_rules.losses._levels import COUNT, ENDED, LEAST, LEVEL, MODE, MOST, PARTS, STEP, follow
+from builtin_rules.losses._levels import NEW as NEW_LEVEL
+from builtin_rules.losses._slots import with_room
+from evaluator.rule import Row, State
 from evaluator.segments import Array
 
-BEST, BEST_STEP, SINCE, VALUE = range(4)
-UNTRIED = (math.inf, -1.0, 0.0, math.nan)
+BEST, BEST_STEP, SINCE, VALUE = range(len(NEW_LEVEL), len(NEW_LEVEL) + 4)
+"""Of a track, after what `follow` keeps: the best value and its step, how many came after it, and the newest value."""
+NEW = (*NEW_LEVEL, math.inf, -1.0, 0.0, math.nan)
 
 
 def nothing() -> dict[str, Array]:
@@ -30,12 +34,13 @@ def add_together(state: dict[str, Array], row: Row, *, delta: float) -> dict[str
     Our choice: the mean is over all losses (and workers) saved in a mode at a step, as for Overfit; better is lower by
     more than `delta`; the first loss is the first best; NaN is no improvement.
     """
-    saved = [one for one in scalars(row) if is_loss(row.columns[one.slot // 2].tensor)]
+    saved = [place for place in layout_of(row).places if is_loss(place.name)]
     if not saved:
         return state
+    values = values_of(row)
     state = {name: array.copy() for name, array in state.items()}
-    for phase in {one.slot % 2 for one in saved}:
-        losses = [one.value for one in saved if one.slot % 2 == phase]
+    for phase in {place.slot % 2 for place in saved}:
+        losses = [values[place.column] for place in saved if place.slot % 2 == phase]
         loss = sum(losses) / len(losses)
         better = loss < state["best"][phase] - delta
         state["best"][phase] = loss if better else state["best"][phase]
@@ -63,9 +68,8 @@ def start() -> dict[str, Array]:
     """No loss was seen yet."""
     return {
         "carriers": np.zeros(0, np.int64),
-        "tracks": np.zeros((0, 9)),
+        "tracks": np.zeros((0, len(NEW))),
         "recent": np.zeros((0, MOST)),
-        "best": np.zeros((0, len(UNTRIED))),
     }
 
 
@@ -74,45 +78,42 @@ def add(state: dict[str, Array], row: Row, *, improvement: float) -> dict[str, A
 
     Better is lower by the part `improvement` of the best magnitude. Of training `BEST_STEP` is a count of values.
     """
-    carriers, losses, changed = judged_losses(state["carriers"], row)
-    tracks = with_room(state["tracks"], len(carriers))
-    recent = grown(state["recent"], len(carriers), 0.0).copy()
-    best = np.concatenate([state["best"], np.full((len(carriers) - len(state["best"]), len(UNTRIED)), UNTRIED)])
+    carriers, losses, changed = judged_losses(state["carriers"], layout_of(row), values_of(row))
+    tracks = with_room(state["tracks"], len(carriers), NEW)
+    recent = with_room(state["recent"], len(carriers), 0.0)
     if changed:
-        tracks[changed], best[changed] = with_room(tracks[:0], 1), UNTRIED
-    for loss in losses:
-        slot = loss.slot
-        track, bests = tracks[slot].tolist(), best[slot].tolist()
-        follow(track, recent[slot], loss.value)
-        track[STEP], track[MODE], track[PARTS] = row.step, loss.mode, loss.parts
+        tracks[changed] = NEW
+    for (slot, mode, parts, _), newest in losses:
+        track = tracks[slot].tolist()
+        follow(track, recent[slot], newest)
+        track[STEP], track[MODE], track[PARTS], track[VALUE] = row.step, mode, parts, newest
         training = slot % 2 == TRAINING
-        value = track[LEVEL] if training else loss.value
-        least = improvement * abs(bests[BEST]) if math.isfinite(bests[BEST]) else 0.0
-        if value < bests[BEST] - least:
-            bests[:3] = value, track[COUNT] if training else row.step, 0.0
+        value = track[LEVEL] if training else newest
+        least = improvement * abs(track[BEST]) if math.isfinite(track[BEST]) else 0.0
+        if value < track[BEST] - least:
+            track[BEST], track[BEST_STEP], track[SINCE] = value, track[COUNT] if training else row.step, 0.0
         else:
-            bests[SINCE] += 1
-        bests[VALUE] = loss.value
-        tracks[slot], best[slot] = track, bests
-    return {"carriers": carriers, "tracks": tracks, "recent": recent, "best": best}
+            track[SINCE] += 1
+        tracks[slot] = track
+    return {"carriers": carriers, "tracks": tracks, "recent": recent}
 
 
 def validation_losses(losses: State) -> list[NoBetter]:
     """The validation losses saved so far that are no sums and did not become NaN or infinite."""
     found = []
     for slot in range(EVALUATION, len(losses["carriers"]), 2):
-        track, best = losses["tracks"][slot].tolist(), losses["best"][slot].tolist()
+        track = losses["tracks"][slot].tolist()
         if losses["carriers"][slot] == slot and track[PARTS] == 1 and not track[ENDED]:
             last = losses["recent"][slot, -3:].tolist()
             found.append(
                 NoBetter(
                     slot // 2,
                     int(track[MODE]),
-                    best[BEST],
-                    int(best[BEST_STEP]),
-                    int(best[SINCE]),
+                    track[BEST],
+                    int(track[BEST_STEP]),
+                    int(track[SINCE]),
                     int(track[STEP]),
-                    best[VALUE],
+                    track[VALUE],
                     sum(last) / len(last),
                 )
             )
@@ -129,6 +130,6 @@ def training_stands(losses: State, worker: str, part: float) -> bool:
         count = losses["tracks"][slot, COUNT]
         if losses["carriers"][slot] != slot or losses.columns[slot // 2].worker != worker or count < 10 + LEAST - 1:
             continue
-        if losses["best"][slot, BEST_STEP] > (1 - part) * count:
+        if losses["tracks"][slot, BEST_STEP] > (1 - part) * count:
             return False
     return True

@@ -8,8 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from builtin_rules.losses._judged import EVALUATION, TRAINING, judged_losses
-from evaluator.rule import Accumulator, Column, Row, State, grown
+from builtin_rules.losses._judged import judged_losses
+from builtin_rules.losses._layout import EVALUATION, TRAINING, layout_of, values_of
+from builtin_rules.losses._slots import push, with_room
+from evaluator.rule import Accumulator, Column, Row, State
 from evaluator.segments import Array, Floats
 
 RECENT = 21
@@ -24,7 +26,9 @@ BESIDE = 4
 BEST, BEST_STEP, SINCE, VALUE, STEP, MODE, PARTS, ENDED = range(8)
 """Of a track: the lowest value and its step, how many came after it, the newest value, its step and mode, of how many
 parts it is the sum, and whether it has become infinite or NaN, which ends it."""
-NEW = (math.inf, -1.0, 0.0, math.nan, -1.0, 0.0, 0.0, 0.0)
+BESIDE_BEST = slice(8, 8 + BESIDE)
+"""Of a track, after these: what the training losses stood at when it had its lowest value."""
+NEW = (math.inf, -1.0, 0.0, math.nan, -1.0, 0.0, 0.0, 0.0, *[math.nan] * BESIDE)
 
 
 class PastBest(NamedTuple):
@@ -51,35 +55,32 @@ def start() -> dict[str, Array]:
         "carriers": np.zeros(0, np.int64),
         "tracks": np.zeros((0, len(NEW))),
         "recent": np.zeros((0, RECENT)),
-        "training": np.zeros((0, BESIDE)),
     }
 
 
 def add(state: dict[str, Array], row: Row) -> dict[str, Array]:
     """The tracks after the losses of a row, one per slot; training first, so that what belongs together does."""
-    carriers, losses, changed = judged_losses(state["carriers"], row)
+    carriers, losses, changed = judged_losses(state["carriers"], layout_of(row), values_of(row))
     slots = len(carriers)
-    tracks = np.concatenate([state["tracks"], np.full((slots - len(state["tracks"]), len(NEW)), NEW)])
-    recent = grown(state["recent"], slots, math.nan).copy()
-    training = grown(state["training"], slots, math.nan).copy()
+    tracks = with_room(state["tracks"], slots, NEW)
+    recent = with_room(state["recent"], slots, math.nan)
     if changed:
-        tracks[changed], recent[changed], training[:] = NEW, math.nan, math.nan
-    for loss in sorted(losses, key=lambda loss: loss.slot % 2):
-        slot = loss.slot
+        tracks[changed], recent[changed], tracks[:, BESIDE_BEST] = NEW, math.nan, math.nan
+    for (slot, mode, parts, _), value in losses:
         track = tracks[slot].tolist()
-        track[VALUE], track[STEP], track[MODE], track[PARTS] = loss.value, row.step, loss.mode, loss.parts
-        if not math.isfinite(loss.value):
+        track[VALUE], track[STEP], track[MODE], track[PARTS] = value, row.step, mode, parts
+        if not math.isfinite(value):
             track[ENDED] = 1.0
         elif not track[ENDED]:
-            recent[slot] = [*recent[slot, 1:].tolist(), loss.value]
-            if loss.value < track[BEST]:
-                track[BEST], track[BEST_STEP], track[SINCE] = loss.value, row.step, 0.0
+            push(recent[slot], value)
+            if value < track[BEST]:
+                track[BEST], track[BEST_STEP], track[SINCE] = value, row.step, 0.0
                 if slot % 2 == EVALUATION:
-                    training[slot] = levels_beside(row.columns, carriers, recent, slot)
+                    track[BESIDE_BEST] = levels_beside(row.columns, carriers, recent, slot)
             else:
                 track[SINCE] += 1
         tracks[slot] = track
-    return {"carriers": carriers, "tracks": tracks, "recent": recent, "training": training}
+    return {"carriers": carriers, "tracks": tracks, "recent": recent}
 
 
 PAST_BEST = Accumulator(start, add)
@@ -105,7 +106,7 @@ def past_best(losses: State) -> list[PastBest]:
         if carriers[slot] != slot or track[PARTS] != 1 or track[ENDED]:
             continue
         now = levels_beside(losses.columns, carriers, recent, slot)
-        then = losses["training"][slot].tolist()
+        then = track[BESIDE_BEST]
         times = [ratio(new, old) for new, old in zip(now, then, strict=True)]
         since = int(track[SINCE])
         after = recent[slot, -min(LAST, since) :].tolist() if since else []

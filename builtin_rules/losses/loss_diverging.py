@@ -13,6 +13,8 @@ zoo too (both in docs/detection.md). What is judged is decided in `totals_or_sum
 noise in `noise_of`, and what counts as risen in `risen`.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 from pydantic import Field
 
@@ -81,15 +83,31 @@ def risen(tracks: Floats, noise: Floats, parameters: Parameters) -> tuple[Bools,
     return above_lowest | above_start, times, limit
 
 
+def could_have_risen(tracks: Sequence[Sequence[float]], parameters: Parameters) -> bool:
+    """Whether some loss is far enough above its lowest level or its first value for the rest of `risen` to matter.
+
+    Shapes:
+        tracks: (losses, fields), plain numbers, because of few losses this is quicker told than by numpy.
+    """
+    return any(
+        (track[LOWEST] > 0 and track[LEVEL] / track[LOWEST] >= parameters.rise)
+        or (track[START] > 0 and track[LEVEL] / track[START] >= parameters.rise_from_start)
+        for track in tracks
+    )
+
+
 def diverges(losses: State, rewards: Window, parameters: Parameters) -> Verdict:
     """losses["tracks"]: the level of each training loss, and the lowest it had before."""
     if rewards.columns:
         return reinforced(rewards)
     tracks = tracks_of(losses)
-    most = int(tracks[COUNT].max(initial=0))
+    by_loss = tracks.T.tolist()
+    most = int(max([track[COUNT] for track in by_loss], default=0))
     if most < parameters.points:
         return NotYet(f"no training loss has more than {most} of {parameters.points} finite values so far")
-    # first without the noise, which takes longer to tell
+    # first what is quickly told, and then still without the noise, which takes longest
+    if not could_have_risen(by_loss, parameters):
+        return None
     higher, times, limit = risen(tracks, np.zeros(len(tracks[0])), parameters)
     if not higher.any():
         return None

@@ -19,21 +19,18 @@ its numbers chosen on labelled logs of public training runs (docs/detection.md):
 
 from typing import Any, Literal, Self
 
-import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from builtin_rules._selecting import Patterns
+from builtin_rules.losses._does_not_fall import Limits, does_not_fall
 from builtin_rules.losses._levels import LEVELS
-from builtin_rules.losses._losses import LOSS, REINFORCED, falling, left_out
+from builtin_rules.losses._losses import LOSS, REINFORCED
 from builtin_rules.losses._never_fell import never_fell
 from evaluator.modes import Mode
 from evaluator.rule import (
     TRAINING,
     Example,
-    Met,
     Need,
-    NotYet,
     Progress,
     Recommended,
     Rule,
@@ -41,12 +38,8 @@ from evaluator.rule import (
     Selection,
     Summary,
     Verdict,
-    Window,
 )
-from evaluator.segments import Bools, Floats
 
-Rows = NDArray[np.int64]
-Codes = NDArray[np.int8]
 OLD = {"diff_percent": 0.1, "num_steps": 10}
 
 
@@ -116,7 +109,11 @@ def does_not_decrease(*needed: Any) -> Verdict:
     """By the method asked for, which also decides what was needed."""
     parameters: Parameters = needed[-1]
     if parameters.method == "sagemaker":
-        return does_not_fall(needed[0], parameters)
+        return does_not_fall(
+            needed[0],
+            num_steps=parameters.num_steps,
+            limits=Limits(parameters.diff_percent, parameters.increase_threshold_percent),
+        )
     losses, rewards, progress = needed[:-1]
     return never_fell(
         losses,
@@ -127,106 +124,6 @@ def does_not_decrease(*needed: Any) -> Verdict:
         points=parameters.points,
         points_at_end=parameters.points_at_end,
     )
-
-
-def newest_and_earlier(usable: Bools, steps: Rows, num_steps: int) -> tuple[Rows, Rows, Bools]:
-    """Per column the rows of two values to compare, and whether there are two.
-
-    The newest value since the last check, that is within `num_steps` steps, and the newest one at least `num_steps`
-    steps before it. Our choice: this is called for each mode by itself, and a loss that was not saved at the very step
-    of the check is judged all the same, because else a loss with another rhythm would never be.
-    """
-    recent = usable & (steps > steps[-1] - num_steps)[:, None]
-    newest = _last(recent)
-    earlier = usable & (steps[:, None] <= steps[newest] - num_steps)
-    return newest, _last(earlier), recent.any(axis=0) & earlier.any(axis=0)
-
-
-def fall_percent(loss: Floats, before: Floats) -> Floats:
-    """By how much it fell, in percent of the magnitude it had; negative when it rose, NaN when nobody can say.
-
-    Our choice: from zero, a fall is infinite, and standing still or rising counts as no fall.
-    """
-    percent = np.divide(100.0 * (before - loss), np.abs(before), where=before != 0, out=np.zeros_like(loss))
-    return np.where((before == 0) & (loss < 0), np.inf, np.where(np.isnan(loss), np.nan, percent))
-
-
-def enough(loss: Floats, before: Floats, parameters: Parameters) -> Bools:
-    """Whether it fell enough.
-
-    Our choice of two readings of the documented text: a loss that fell or stood still must have fallen by
-    `diff_percent`; one that rose is tolerated up to `increase_threshold_percent`. A loss that is NaN or infinite has
-    not decreased (user report 34: NaN must not count as an improvement); one that was, and is finite now, has.
-    """
-    percent = fall_percent(loss, before)
-    tolerated: Bools = np.where(
-        percent < 0, -percent <= parameters.increase_threshold_percent, percent >= parameters.diff_percent
-    )
-    lost: Bools = np.isnan(loss) | (loss == np.inf)
-    return ~lost & (tolerated | ~np.isfinite(before))
-
-
-def does_not_fall(losses: Window, parameters: Parameters) -> Verdict:
-    """losses: (rows, columns, 2), value and number of elements."""
-    should_fall = falling(losses.columns)
-    usable = losses.saved & (losses.values[..., 1] == 1) & should_fall
-    if not usable.any():
-        return NotYet(_nothing_to_judge(losses, should_fall))
-    at = np.arange(len(losses.columns))
-    judged = np.zeros(len(at), np.bool_)
-    stuck = np.zeros(len(at), np.int8)
-    told = np.zeros((4, len(at)))
-    for mode in np.unique(losses.modes[usable]):
-        newest, earlier, both = newest_and_earlier(usable & (losses.modes == mode), losses.steps, parameters.num_steps)
-        loss, before = losses.values[newest, at, 0], losses.values[earlier, at, 0]
-        found = both & ~enough(loss, before, parameters) & (stuck == 0)
-        told[:, found] = np.stack([loss, losses.steps[newest], before, losses.steps[earlier]])[:, found]
-        stuck[found] = mode
-        judged |= both
-    if not judged.any():
-        return NotYet(f"no two losses were saved that are at least {parameters.num_steps} steps apart")
-    return _met(losses, stuck, told, int(judged.sum()), parameters) if stuck.any() else None
-
-
-def _met(losses: Window, stuck: Codes, told: Floats, judged: int, parameters: Parameters) -> Met:
-    """The finding; `stuck` is the mode of the loss that did not fall, 0 for the others."""
-    loss, step, before, step_before = told
-    percent = fall_percent(loss, before)
-    names = left_out(losses.columns)
-    return losses.met(
-        stuck > 0,
-        measured=percent,
-        limit=np.where(percent < 0, -parameters.increase_threshold_percent, parameters.diff_percent),
-        of=judged,
-        message=_message(loss[stuck > 0]),
-        modes=stuck,
-        each={
-            "loss": loss,
-            "saved_at_step": step.astype(np.int64),
-            "loss_before": before,
-            "compared_with_step": step_before.astype(np.int64),
-        },
-        details={"not_judged_because_they_should_rise": names} if names else {},
-    )
-
-
-def _message(stuck: Floats) -> str:
-    """What is wrong with these losses, in words."""
-    if not np.isfinite(stuck).all():
-        return "the loss is not finite"
-    return "the loss fell by {measured} % since the last check, where {limit} % was the least"
-
-
-def _nothing_to_judge(losses: Window, should_fall: Bools) -> str:
-    if (losses.saved & should_fall).any():
-        return "no loss was saved that is a single number"
-    return f"only metrics were saved that should rise: {', '.join(left_out(losses.columns)[:5])}"
-
-
-def _last(saved: Bools) -> Rows:
-    """Per column the last row in which it was saved, or the first row."""
-    last: Rows = np.where(saved.any(axis=0), len(saved) - 1 - np.argmax(saved[::-1], axis=0), 0)
-    return last
 
 
 RULE = Rule(

@@ -17,15 +17,17 @@ programs of the zoo too (both in docs/detection.md). What a spike is is decided 
 
 import math
 from collections.abc import Sequence
-from functools import partial
+from functools import lru_cache, partial
 
 import numpy as np
 from pydantic import Field
 
 from builtin_rules._selecting import Patterns
-from builtin_rules.losses._judged import ALL_PHASES, Judged, judged_losses, per_column, scalars
+from builtin_rules.losses._judged import judged_losses, per_column
+from builtin_rules.losses._layout import ALL_PHASES, MOST_LAYOUTS, Layout, Place, layout_of, values_of
 from builtin_rules.losses._losses import LOSS, REINFORCED, left_out, reinforced
 from builtin_rules.losses._names import GRADIENT_NORMS, KERAS_LOSSES, NORMS_OF_GRADIENTS, kind_of
+from builtin_rules.losses._slots import push, with_room
 from evaluator.rule import (
     Accumulator,
     Example,
@@ -86,13 +88,16 @@ class Parameters(RuleParameters):
         return Selection(collections=("losses",), regexes=(KERAS_LOSSES, NORMS_OF_GRADIENTS))
 
 
-def remember(track: list[float], recent: list[float], value: float, ratio: float) -> None:
+def remember(track: list[float], recent: Floats, value: float, ratio: float) -> None:
     """Compare a value with what came before, in place, and add it to that.
 
     Our choice: the values compared with are the last 20 logged ones that are finite, also those of an excursion; and an
     excursion, once seen, must be cleared by the next: a run that jumps again and again has noisy data.
     """
-    before = [old for old in recent if math.isfinite(old)]
+    before: list[float] = recent.tolist()
+    # mostly all of them are, which their sum tells quickest
+    if not math.isfinite(sum(before)):
+        before = [old for old in before if math.isfinite(old)]
     track[VALUE], track[NOW] = value, 1.0
     track[BEFORE] = sum(before) / len(before) if len(before) >= LEAST else math.nan
     track[HIGHEST] = max([track[EXCURSION], *before])
@@ -104,7 +109,7 @@ def remember(track: list[float], recent: list[float], value: float, ratio: float
         if track[BEFORE] > 0 and value >= ratio * track[BEFORE]:
             track[EXCURSION] = max(track[EXCURSION], value)
             track[SPREAD] = deviations(value, before)
-    recent[:] = [*recent[1:], value]
+    push(recent, value)
 
 
 def deviations(value: float, before: Sequence[float]) -> float:
@@ -132,20 +137,21 @@ def start() -> dict[str, Array]:
 
 def add(state: dict[str, Array], row: Row, *, ratio: float, gradient_ratio: float) -> dict[str, Array]:
     """The tracks after the losses and norms of a row: one per slot."""
-    carriers, losses, changed = judged_losses(state["carriers"], row)
-    tracks = np.concatenate([state["tracks"], np.full((len(carriers) - len(state["tracks"]), len(NEW)), NEW)])
-    recent = grown(state["recent"], len(carriers), math.nan).copy()
+    layout, values = layout_of(row), values_of(row)
+    carriers, losses, changed = judged_losses(state["carriers"], layout, values)
+    tracks = with_room(state["tracks"], len(carriers), NEW)
+    recent = with_room(state["recent"], len(carriers), math.nan)
     if changed:
         tracks[changed], recent[changed] = NEW, math.nan
     tracks[:, NOW] = 0.0
     # a sum of parts is no loss that anybody looks at: its spike may be that of one part
-    found = [loss for loss in losses if loss.parts == 1]
-    for number, norm in enumerate([*found, *_norms(row)]):
-        track, before = tracks[norm.slot].tolist(), recent[norm.slot].tolist()
-        gradient = number >= len(found)
-        remember(track, before, norm.value, gradient_ratio if gradient else ratio)
-        track[MODE], track[GRADIENT] = norm.mode, gradient
-        tracks[norm.slot], recent[norm.slot] = track, before
+    found = [(loss.slot, loss.mode, value, False) for loss, value in losses if loss.parts == 1]
+    found += [(slot, mode, values[column], True) for slot, column, _, mode in _norms_in(layout)]
+    for slot, mode, value, gradient in found:
+        track = tracks[slot].tolist()
+        remember(track, recent[slot], value, gradient_ratio if gradient else ratio)
+        track[MODE], track[GRADIENT] = mode, gradient
+        tracks[slot] = track
     return {"carriers": carriers, "tracks": tracks, "recent": recent}
 
 
@@ -167,10 +173,13 @@ def spikes(numbers: State, rewards: Window, parameters: Parameters) -> Verdict:
     """numbers["tracks"]: of each loss and norm the newest value, and the mean of those before."""
     if rewards.columns:
         return reinforced(rewards)
-    tracks = grown(numbers["tracks"], 2 * len(numbers.columns), 0.0).T
-    known = (tracks[NOW] > 0) & ~np.isnan(tracks[BEFORE])
-    if not known.any():
+    newest = [one for one in numbers["tracks"].tolist() if one[NOW] > 0 and not math.isnan(one[BEFORE])]
+    if not newest:
         return NotYet(f"no total loss or gradient norm had {LEAST} finite values before its newest")
+    # first what is quickly told
+    if not any(one[SPREAD] >= parameters.spread for one in newest):
+        return None
+    tracks = grown(numbers["tracks"], 2 * len(numbers.columns), 0.0).T
     which, limits = spiked(tracks, parameters)
     if not which.any():
         return None
@@ -181,7 +190,7 @@ def spikes(numbers: State, rewards: Window, parameters: Parameters) -> Verdict:
         columns,
         measured=of_column[VALUE] / of_column[BEFORE],
         limit=of_column[-1],
-        of=int(known.sum()),
+        of=len(newest),
         message="it jumped to {measured} times the mean of the values before, {limit} times is the limit",
         modes=of_column[MODE].astype(np.int8),
         each={"value": of_column[VALUE], "mean_before": of_column[BEFORE], "highest_before": of_column[HIGHEST]},
@@ -189,9 +198,10 @@ def spikes(numbers: State, rewards: Window, parameters: Parameters) -> Verdict:
     )
 
 
-def _norms(row: Row) -> list[Judged]:
-    """The norms of gradients in a row."""
-    return [Judged(*one, 1) for one in scalars(row) if kind_of(row.columns[one.slot // 2].tensor) == GRADIENT_NORMS]
+@lru_cache(maxsize=MOST_LAYOUTS)
+def _norms_in(layout: Layout) -> Sequence[Place]:
+    """The norms of gradients."""
+    return [place for place in layout.places if kind_of(place.name) == GRADIENT_NORMS]
 
 
 def _needs(parameters: Parameters) -> list[Summary]:

@@ -14,12 +14,24 @@ labelled logs of public training runs, `noise` on the zoo too (both in docs/dete
 """
 
 import math
+from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 from pydantic import Field
 
 from builtin_rules._selecting import Patterns
-from builtin_rules.losses._judged import ALL_PHASES, EVALUATION, TRAINING, per_column, scalars
+from builtin_rules.losses._judged import per_column
+from builtin_rules.losses._layout import (
+    ALL_PHASES,
+    EVALUATION,
+    MOST_LAYOUTS,
+    TRAINING,
+    Layout,
+    Place,
+    layout_of,
+    values_of,
+)
 from builtin_rules.losses._levels import (
     COUNT,
     ENDED,
@@ -29,16 +41,17 @@ from builtin_rules.losses._levels import (
     LOWEST,
     MODE,
     MOST,
-    NEW,
     STEP,
     follow,
+    lowest_level,
     noise_of,
     tracks_of,
-    with_room,
 )
+from builtin_rules.losses._levels import NEW as NEW_LEVEL
 from builtin_rules.losses._losses import LOSS, REINFORCED, reinforced
 from builtin_rules.losses._metrics import ANY_METRIC
 from builtin_rules.losses._names import RISING, kind_of
+from builtin_rules.losses._slots import with_room
 from evaluator import needs
 from evaluator.rule import (
     Accumulator,
@@ -52,12 +65,15 @@ from evaluator.rule import (
     Summary,
     Verdict,
     Window,
-    grown,
 )
 from evaluator.segments import Array, Bools, Floats
 
 ABOVE_ONE = 1.5
 """A metric that was ever above this is counted in percent."""
+
+LEAST, LARGEST = range(len(NEW_LEVEL), len(NEW_LEVEL) + 2)
+"""Of a track, after what `follow` keeps: the least and the largest value, with their own sign."""
+NEW = (*NEW_LEVEL, math.inf, -math.inf)
 
 
 class Parameters(RuleParameters):
@@ -92,49 +108,48 @@ class Parameters(RuleParameters):
 
 def start() -> dict[str, Array]:
     """No metric was seen yet."""
-    return {
-        "tracks": np.zeros((0, len(NEW))),
-        "recent": np.zeros((0, MOST)),
-        "least": np.zeros(0),
-        "largest": np.zeros(0),
-    }
+    return {"tracks": np.zeros((0, len(NEW))), "recent": np.zeros((0, MOST))}
 
 
 def add(state: dict[str, Array], row: Row) -> dict[str, Array]:
     """The tracks after the rising metrics of a row, with their sign turned, so that what rises falls like a loss."""
-    slots = 2 * len(row.values)
-    tracks = with_room(state["tracks"], slots)
-    recent = grown(state["recent"], slots, 0.0).copy()
-    least, largest = grown(state["least"], slots, math.inf).copy(), grown(state["largest"], slots, -math.inf).copy()
-    for slot, value, mode in scalars(row):
-        if kind_of(row.columns[slot // 2].tensor) != RISING:
-            continue
-        track = tracks[slot].tolist()
+    rising = _rising_in(layout_of(row))
+    if not rising:
+        return state
+    slots, values = 2 * len(row.values), values_of(row)
+    tracks, recent = with_room(state["tracks"], slots, NEW), with_room(state["recent"], slots, 0.0)
+    for slot, column, _, mode in rising:
+        track, value = tracks[slot].tolist(), values[column]
         follow(track, recent[slot], -value)
         track[STEP], track[MODE] = row.step, mode
+        track[LEAST], track[LARGEST] = min(track[LEAST], value), max(track[LARGEST], value)
         tracks[slot] = track
-        least[slot], largest[slot] = min(least[slot], value), max(largest[slot], value)
-    return {"tracks": tracks, "recent": recent, "least": least, "largest": largest}
+    return {"tracks": tracks, "recent": recent}
+
+
+@lru_cache(maxsize=MOST_LAYOUTS)
+def _rising_in(layout: Layout) -> Sequence[Place]:
+    """The metrics that should rise."""
+    return [place for place in layout.places if kind_of(place.name) == RISING]
 
 
 METRIC_LEVELS = Accumulator(start, add)
 
 
-def standing(
-    tracks: Floats, noise: Floats, least: Floats, largest: Floats, parameters: Parameters
-) -> tuple[Bools, Floats]:
+def standing(tracks: Floats, noise: Floats, parameters: Parameters) -> tuple[Bools, Floats]:
     """Per metric whether it stands where it began, and by how much it rose, in percent of the first level.
 
     Our choice: a metric is compared with its own beginning and not with chance, which nobody knows here; what began
     near the ceiling, and what was always zero, tells nothing.
 
     Shapes:
-        tracks: (fields, slots), of the metrics with their sign turned; the others: (slots,).
+        tracks: (fields, slots), of the metrics with their sign turned; noise: (slots,).
     """
     first = -tracks[FIRST]
     rose = 100 * (-np.fmin(tracks[LOWEST], tracks[LEVEL]) - first) / np.abs(first)
-    ceiling = np.where(largest > ABOVE_ONE, 100.0, 1.0)
-    telling = (first < parameters.near_ceiling * ceiling) & ((least != 0) | (largest != 0)) & (tracks[ENDED] == 0)
+    ceiling = np.where(tracks[LARGEST] > ABOVE_ONE, 100.0, 1.0)
+    not_zero = (tracks[LEAST] != 0) | (tracks[LARGEST] != 0)
+    telling = (first < parameters.near_ceiling * ceiling) & not_zero & (tracks[ENDED] == 0)
     # where the first level is zero, standing still gives NaN
     least_rise = np.maximum(parameters.rise_percent, 100 * parameters.noise * noise / np.abs(first))
     still: Bools = telling & ~(rose > least_rise)
@@ -143,35 +158,36 @@ def standing(
 
 def loss_fell(losses: State, percent: float) -> bool:
     """Whether the level of some training loss was ever lower than its first one by so many percent."""
-    tracks = tracks_of(losses)
-    fell = np.fmin(tracks[LOWEST], tracks[LEVEL]) < tracks[FIRST] - percent / 100 * np.abs(tracks[FIRST])
-    return bool(fell.any())
+    return any(
+        lowest_level(track) < track[FIRST] - percent / 100 * abs(track[FIRST]) for track in tracks_of(losses).T.tolist()
+    )
 
 
 def stands_still(metrics: State, losses: State, rewards: Window, parameters: Parameters) -> Verdict:
     """metrics["tracks"]: the levels of the rising metrics, their sign turned; losses["tracks"]: those of the losses."""
     if rewards.columns:
         return reinforced(rewards)
-    slots = 2 * len(metrics.columns)
-    tracks = with_room(metrics["tracks"], slots).T
-    enough = tracks[COUNT] >= parameters.points
-    if not enough.any():
-        most = int(tracks[COUNT].max(initial=0))
+    most = int(max(metrics["tracks"][:, COUNT].tolist(), default=0))
+    if most < parameters.points:
         return NotYet(f"no metric that should rise has more than {most} of {parameters.points} values so far")
-    largest = grown(metrics["largest"], slots, -math.inf)
-    noise = np.stack([noise_of(metrics, TRAINING), noise_of(metrics, EVALUATION)], axis=1).ravel()
-    still, rose = standing(tracks, noise, grown(metrics["least"], slots, math.inf), largest, parameters)
-    if not still[enough].all() or loss_fell(losses, parameters.loss_fall_percent):
+    # first what is quickly told
+    if loss_fell(losses, parameters.loss_fall_percent):
         return None
-    told, columns = per_column(np.vstack([tracks, rose, largest]).T, enough)
+    tracks = with_room(metrics["tracks"], 2 * len(metrics.columns), NEW).T
+    enough = tracks[COUNT] >= parameters.points
+    noise = np.stack([noise_of(metrics, TRAINING), noise_of(metrics, EVALUATION)], axis=1).ravel()
+    still, rose = standing(tracks, noise, parameters)
+    if not still[enough].all():
+        return None
+    told, columns = per_column(np.vstack([tracks, rose]).T, enough)
     return metrics.met(
         columns,
-        measured=told.T[-2],
+        measured=told.T[-1],
         limit=parameters.rise_percent,
         of=int(enough.sum()),
         message="the metric rose by {measured} % at most since it began, {limit} % is the least, and no loss fell",
         modes=told.T[MODE].astype(np.int8),
-        each={"first_level": -told.T[FIRST], "level": -told.T[LEVEL], "largest": told.T[-1]},
+        each={"first_level": -told.T[FIRST], "level": -told.T[LEVEL], "largest": told.T[LARGEST]},
     )
 
 

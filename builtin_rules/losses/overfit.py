@@ -25,7 +25,7 @@ import numpy as np
 from pydantic import Field
 
 from builtin_rules._selecting import Patterns
-from builtin_rules.losses._judged import ALL_PHASES, EVALUATION_MODES
+from builtin_rules.losses._layout import ALL_PHASES, EVALUATION_MODES
 from builtin_rules.losses._losses import LOSS, falling, left_out
 from builtin_rules.losses._metrics import METRICS, not_worse
 from builtin_rules.losses._names import KERAS_LOSSES

@@ -21,7 +21,7 @@ from typing import Any, Literal
 import numpy as np
 from pydantic import Field
 
-from builtin_rules.losses._judged import ALL_PHASES, EVALUATION, EVALUATION_MODES, TRAINING
+from builtin_rules.losses._layout import ALL_PHASES, EVALUATION, EVALUATION_MODES, TRAINING
 from builtin_rules.losses._losses import LOSS, left_out
 from builtin_rules.losses._metrics import METRICS, not_worse
 from builtin_rules.losses._names import KERAS_LOSSES

@@ -70,12 +70,15 @@ def stalls(progress: ProgressView, parameters: Parameters) -> Verdict:
     """progress.silent: per worker seconds since its newest file; progress.pauses: seconds between steps."""
     if not progress.columns:
         return NotYet("nothing was saved")
-    now = float(progress.silent.min())
-    found: list[tuple[float, float]] = [(now, least_pause(progress.pauses, parameters))]
+    if progress.ended:
+        return None
+    pauses = [(float(progress.silent.min()), progress.pauses)]
     if len(progress.pauses):
-        found.append((float(progress.pauses[-1]), least_pause(progress.pauses[:-1], parameters)))
+        pauses.append((float(progress.pauses[-1]), progress.pauses[:-1]))
+    # no pause is a stall below the threshold, whatever is usual
+    found = [(one, least_pause(before, parameters)) for one, before in pauses if one > parameters.threshold]
     stalled = [(seconds, limit) for seconds, limit in found if seconds > limit]
-    if progress.ended or not stalled:
+    if not stalled:
         return None
     seconds, limit = stalled[0]
     steps = zip(progress.columns, progress.last_step.tolist(), strict=True)

@@ -86,22 +86,28 @@ def add(state: dict[str, Array], row: Row) -> dict[str, Array]:
     not been finite, -1 if the newest value is; before: the step saved before `since`, -1 if there was none; nan, inf:
     how many elements were so at `since`.
     """
-    columns = len(row.values)
-    saved, finite = (grown(state[name], columns, 0) for name in ("saved", "finite"))
-    last = grown(state["last"], columns, 0)
+    columns, now, step = len(row.values), row.saved, np.array([row.step], np.int64)
+    if len(state["saved"]) == columns and not (np.count_nonzero(state["last"]) or np.count_nonzero(row.values > 0)):
+        # all has been well for long and still is, as at most steps: each value is one more that is finite
+        return {**state, "saved": state["saved"] + now, "finite": state["finite"] + now, "step": step}
+    saved, finite, last = (grown(state[name], columns, 0) for name in ("saved", "finite", "last"))
     since, before = (grown(state[name], columns, -1) for name in ("since", "before"))
-    bad = row.saved & (row.values > 0).any(axis=1)
-    good = row.saved & ~bad
+    nan, infinite = (grown(state[name], columns, 0) for name in ("nan", "inf"))
+    bad = now & ((row.values[:, 0] > 0) | (row.values[:, 1] > 0))
+    good = now & ~bad
     begins = bad & (since < 0)
+    if np.count_nonzero(begins):
+        before = np.where(begins, state["step"][0], before)
+        nan, infinite = np.where(begins, row.values[:, 0], nan), np.where(begins, row.values[:, 1], infinite)
     return {
-        "saved": saved + row.saved,
-        "finite": np.where((finite > 0) | good, finite + row.saved, finite),
-        "last": np.where(row.saved, last << np.uint64(1) | bad.astype(np.uint64), last),
+        "saved": saved + now,
+        "finite": np.where((finite > 0) | good, finite + now, finite),
+        "last": last << now | bad,
         "since": np.where(begins, row.step, np.where(good, -1, since)),
-        "before": np.where(begins, state["step"][0], before),
-        "nan": np.where(begins, row.values[:, 0], grown(state["nan"], columns, 0)),
-        "inf": np.where(begins, row.values[:, 1], grown(state["inf"], columns, 0)),
-        "step": np.array([row.step], np.int64),
+        "before": before,
+        "nan": nan,
+        "inf": infinite,
+        "step": step,
     }
 
 

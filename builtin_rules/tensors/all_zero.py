@@ -9,13 +9,14 @@ Source: SageMaker Debugger's list of built-in rules, "AllZero" (at or above `thr
 be said, because many are zero in healthy runs: biases before the first update, outputs of a ReLU for some input.
 """
 
+import math
 from collections.abc import Mapping
 
 import numpy as np
 from pydantic import Field
 
 from builtin_rules._selecting import RequiredTensors
-from evaluator.rule import Example, Measure, Met, NotYet, Recommended, Rule, Summary, Verdict, Window
+from evaluator.rule import Example, Measure, NotYet, Recommended, Rule, Summary, Verdict, Window
 from evaluator.segments import Floats, Segments
 
 
@@ -59,14 +60,15 @@ def needs(parameters: Parameters) -> list[Summary]:
 def is_zero(tensors: Window, parameters: Parameters) -> Verdict:
     """tensors: (1, columns), the percentage of zero elements at this step; NaN where nobody can tell."""
     percent = tensors.values[-1]
-    told = tensors.saved[-1] & ~np.isnan(percent)
-    if not told.any():
+    # NaN is left out of it, where it is not all there is
+    most = float(np.fmax.reduce(percent, initial=np.nan))
+    if math.isnan(most):
         return NotYet("only reductions were saved that do not tell whether a tensor is zero")
-    zero: Met | None = None
-    if (met := told & (percent >= parameters.threshold)).any():
-        message = "{measured} % of its elements are zero, in {tensors} of {of} tensors"
-        zero = tensors.met(met, limit=parameters.threshold, of=int(told.sum()), message=message)
-    return zero
+    if most < parameters.threshold:
+        return None
+    told = int((~np.isnan(percent)).sum())
+    message = "{measured} % of its elements are zero, in {tensors} of {of} tensors"
+    return tensors.met(percent >= parameters.threshold, limit=parameters.threshold, of=told, message=message)
 
 
 RULE = Rule(

@@ -42,11 +42,11 @@ class Parameters(NamedTensors):
 
 def explodes(tensors: State, parameters: Parameters) -> Met | None:
     """tensors.row: (columns, 2), the number of NaN and of infinite elements at this step."""
+    if not np.count_nonzero(tensors.row.values > 0):
+        return None
     nan, infinite = tensors.row.values.T
     count = nan if parameters.only_nan else nan + infinite
     exploded = tensors.row.saved & (count > 0)
-    if not exploded.any():
-        return None
     if parameters.tolerant:
         exploded &= ~(overflowing(tensors, STEPS, WINDOW, FIRST_STEPS) | constant(tensors))
     if not exploded.any():

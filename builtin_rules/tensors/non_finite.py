@@ -72,10 +72,10 @@ def left_behind(tensors: State, progress: ProgressView, bad: Bools) -> Bools:
 def begins(tensors: State, progress: ProgressView, parameters: Parameters) -> Verdict:
     """tensors: what is known of the past of each column; see HISTORY."""
     since = tensors["since"]
-    if not (tensors["saved"] > 0).any():
+    if not np.count_nonzero(tensors["saved"]):
         return NotYet("no tensor of a floating-point type was saved")
     bad = since >= 0
-    if not bad.any():
+    if not np.count_nonzero(bad):
         return None
     on_purpose = np.zeros(len(bad), np.bool_) if parameters.constants else constant(tensors)
     tolerated = overflowing(

@@ -35,13 +35,13 @@ def is_off(tensors: Window, parameters: Parameters) -> Verdict:
     """tensors: (1, columns), the variance at this step. NaN is neither high nor low, so it is quiet."""
     if parameters.max_threshold is None and parameters.min_threshold is None:
         return NotYet("neither max_threshold nor min_threshold is given, so that no variance is too high or too low")
+    # nothing is beyond a threshold of NaN, nor is what was not saved, which is NaN itself
+    highest, lowest = _number(parameters.max_threshold), _number(parameters.min_threshold)
     variance = tensors.values[-1]
-    none = np.zeros(len(variance), np.bool_)
-    high = none if parameters.max_threshold is None else tensors.saved[-1] & (variance > parameters.max_threshold)
-    low = none if parameters.min_threshold is None else tensors.saved[-1] & (variance < parameters.min_threshold)
-    if not (high | low).any():
+    high, low = variance > highest, variance < lowest
+    if not (np.count_nonzero(high) or np.count_nonzero(low)):
         return None
-    limit = np.where(high, _number(parameters.max_threshold), _number(parameters.min_threshold))
+    limit = np.where(high, highest, lowest)
     return tensors.met(
         high | low,
         limit=limit,

@@ -14,7 +14,13 @@ def change_and_size(segments: Segments, before: Segments) -> Floats:
     Means of magnitudes do not depend on the size of the tensor, and few large elements weigh less than in norms.
     """
     now, then = _wide(segments.flat), _wide(before.flat)
-    return np.stack([segments.mean(np.abs(now - then)), segments.mean(np.abs(then))], axis=1)
+    change = now - then
+    # magnitudes of complex numbers are of another type, others take the room that is there
+    real = change.dtype.kind == "f"
+    found = np.empty((len(segments), 2))
+    found[:, 0] = segments.mean(np.abs(change, out=change) if real else np.abs(change))
+    found[:, 1] = segments.mean(np.abs(then, out=change) if real and change.dtype == then.dtype else np.abs(then))
+    return found
 
 
 def _wide(values: Array) -> Array:

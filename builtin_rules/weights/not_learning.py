@@ -14,29 +14,26 @@ Source: ours; user report 40 (an optimiser that held other parameters than the m
 stand still between steps of evaluation, so only values saved in `modes` are judged.
 """
 
-import re
 from collections.abc import Sequence
-from functools import lru_cache
 
 import numpy as np
 from pydantic import Field
 
+from builtin_rules.weights._gradients import pairs
+from builtin_rules.weights._moves import ARRIVALS, movements
 from builtin_rules.weights._updates import UPDATE
 from evaluator.modes import Mode
 from evaluator.rule import (
     TRAINING,
-    Accumulator,
     Column,
     Example,
     NotYet,
     Previous,
-    Row,
     Rule,
     RuleParameters,
     State,
     Summary,
     Verdict,
-    grown,
 )
 from evaluator.segments import Array, Bools, Floats
 
@@ -63,84 +60,6 @@ class Parameters(RuleParameters):
     modes: frozenset[Mode] = Field(TRAINING, min_length=1, description="Only values saved in these modes are judged.")
 
 
-def start() -> dict[str, Array]:
-    """Nothing was compared yet."""
-    integers = ("still", "rhythm", "moves")
-    return {name: np.zeros(0, np.int64) for name in integers}
-
-
-def folded(state: dict[str, Array], row: Row, threshold: float) -> dict[str, Array]:
-    """Per weight: how often in a row it stood still, at most before it moved again, and how often it moved."""
-    columns = len(row.values)
-    still, rhythm, moves = (grown(state[name], columns, 0) for name in ("still", "rhythm", "moves"))
-    change, size = row.values.T
-    stood = row.saved & (change <= threshold * size)
-    moved = row.saved & ~stood
-    return {
-        "still": np.where(stood, still + 1, np.where(moved, 0, still)),
-        "rhythm": np.where(moved, np.maximum(rhythm, still), rhythm),
-        "moves": moves + moved,
-    }
-
-
-@lru_cache(maxsize=64)
-def movements(threshold: float) -> Accumulator:
-    """How weights move and stand still; one per threshold, so that rules can share it."""
-    return Accumulator(start, lambda state, row: folded(state, row, threshold))
-
-
-def start_gradients() -> dict[str, Array]:
-    """No gradient was saved yet."""
-    return {"arrived": np.zeros(0, np.int64), "largest": np.zeros(0)}
-
-
-def add_gradients(state: dict[str, Array], row: Row) -> dict[str, Array]:
-    """Per gradient: how often in a row it was finite and not zero, and the largest until now."""
-    columns = len(row.values)
-    arrived, largest = grown(state["arrived"], columns, 0), grown(state["largest"], columns, 0)
-    there = row.saved & np.isfinite(row.values) & (row.values > 0)
-    return {
-        "arrived": np.where(there, arrived + 1, np.where(row.saved, 0, arrived)),
-        "largest": np.where(there, np.maximum(largest, row.values), largest),
-    }
-
-
-ARRIVALS = Accumulator(start_gradients, add_gradients)
-
-
-@lru_cache(maxsize=65536)
-def weight_named(gradient: str) -> tuple[str, ...]:
-    """The names that the weight of this gradient can have.
-
-    Source:
-        the PyTorch and MXNet hooks write `gradient/<weight>`; Keras writes `gradients/<variable>Grad` for a weight
-        `<layer>/weights/<variable>`, or `weights/<variable>` with a GradientTape (saved-format.md, names of tensors).
-    """
-    bare = re.sub(r"^gradients?/", "", gradient)
-    variable = re.sub(r"_?Grad(?=(:\d+)?$)", "", bare)
-    layer = variable.split("/", 1)[0]
-    numbered = variable if re.search(r":\d+$", variable) else f"{variable}:0"
-    names = (
-        bare,
-        variable,
-        *(f"{place}{one}" for one in (variable, numbered) for place in (f"{layer}/weights/", "weights/")),
-    )
-    return tuple(dict.fromkeys(names))
-
-
-def pairs(weights: State, gradients: State) -> Array:
-    """(weights,): the column of each weight's gradient, -1 where there is none."""
-    known = {(column.tensor, column.worker): at for at, column in enumerate(weights.columns)}
-    found = np.full(len(weights.columns), -1, np.int64)
-    for at, column in enumerate(gradients.columns[: len(gradients["arrived"])]):
-        for name in weight_named(column.tensor):
-            weight = known.get((name, column.worker))
-            if weight is not None:
-                found[weight] = at
-                break
-    return found
-
-
 def expected_to_move(gradient: Floats, largest: Floats, size: Floats) -> Bools:
     """Whether a gradient is large enough for an optimiser to move the weight.
 
@@ -165,15 +84,17 @@ def enough(weights: State, parameters: Parameters) -> Floats:
 
 def stands_still(weights: State, gradients: State, parameters: Parameters) -> Verdict:
     """weights: how each has moved; gradients: whether they arrived, row: mean |gradient|."""
-    partner = pairs(weights, gradients)
-    saved = weights.row.saved & (partner >= 0)
-    if not (partner >= 0).any():
+    paired = pairs(weights.columns, gradients.columns, len(gradients["arrived"]))
+    if not paired.any:
         return NotYet("no gradient was saved that belongs to a saved weight, by its name")
-    known = len(weights["still"])
-    if not (saved[:known] & (weights["still"] >= parameters.steps)).any():
+    stood = weights["still"] >= parameters.steps
+    if not np.count_nonzero(stood):
+        return None
+    saved, known = weights.row.saved & paired.there, len(stood)
+    if not np.count_nonzero(saved[:known] & stood):
         return None
     saved[known:] = False
-    of = np.maximum(partner, 0)
+    of = paired.gradient
     arrived, largest, gradient = gradients["arrived"][of], gradients["largest"][of], gradients.row.values[of]
     limit = np.full(len(saved), np.inf)
     limit[:known] = enough(weights, parameters)

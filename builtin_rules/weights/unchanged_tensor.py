@@ -58,8 +58,11 @@ class Parameters(RequiredTensors):
 def close(values: Array, before: Array, rtol: float, atol: float, equal_nan: bool) -> Bools:
     """numpy.isclose, without its checks; half precision and whole numbers widened so that nothing overflows."""
     values, before = _wide(values), _wide(before)
-    same: Bools = np.abs(values - before) <= atol + rtol * np.abs(before)
-    same = (same & np.isfinite(before)) | (values == before)
+    same: Bools = values == before
+    if rtol or atol:
+        near = np.abs(values - before) <= atol + rtol * np.abs(before)
+        near &= np.isfinite(before)
+        same |= near
     if equal_nan:
         same |= np.isnan(values) & np.isnan(before)
     return same
@@ -72,9 +75,16 @@ def same_as_before(segments: Segments, before: Segments, *, rtol: float, atol: f
     the same, and only one earlier value has to be kept.
     """
     # In a tensor that moves, the first element mostly tells, and the others need not be looked at.
-    same = close(segments.flat[segments.starts], before.flat[before.starts], rtol, atol, equal_nan)
-    if same.any():
+    starts = segments.starts
+    same = close(segments.flat[starts], before.flat[starts], rtol, atol, equal_nan)
+    left = np.count_nonzero(same)
+    if 2 * left > len(same):
         same = segments.all(close(segments.flat, before.flat, rtol, atol, equal_nan))
+    elif left:
+        looked_at = segments.spread(same)
+        values, earlier = segments.flat[looked_at], before.flat[looked_at]
+        counts = segments.counts[same]
+        same[same] = Segments(values, counts, ()).all(close(values, earlier, rtol, atol, equal_nan))
     return same.astype(np.float64)
 
 
@@ -89,12 +99,15 @@ def add(state: dict[str, Array], row: Row) -> dict[str, Array]:
     compared: how many there were; same: how many in a row were the same up to now; moved: how many were not; longest:
     how many in a row were the same at most, before one that was not.
     """
-    columns = len(row.values)
+    columns, saved = len(row.values), row.saved
+    if len(state["same"]) == columns and not (np.count_nonzero(row.values == 1) or np.count_nonzero(state["same"])):
+        # all that was saved moves, and moved before
+        return {**state, "compared": state["compared"] + saved, "moved": state["moved"] + saved}
     compared, same, moved, longest = (grown(state[name], columns, 0) for name in state)
-    differs = row.saved & (row.values != 1)
+    differs = saved & (row.values != 1)
     return {
-        "compared": compared + row.saved,
-        "same": np.where(differs, 0, same + row.saved),
+        "compared": compared + saved,
+        "same": np.where(differs, 0, same + saved),
         "moved": moved + differs,
         "longest": np.where(differs, np.maximum(longest, same), longest),
     }
@@ -112,11 +125,13 @@ def needs(parameters: Parameters) -> list[Summary]:
 
 def stands_still(tensors: State, parameters: Parameters) -> Verdict:
     """tensors["same"]: per column how many times in a row it was the same as before; values are one more."""
-    saved = tensors.row.saved
-    points = np.where(saved, tensors["compared"] + 1, 0)
-    most = int(points.max(initial=0))
-    if most < parameters.num_steps:
+    saved, before = tensors.row.saved, parameters.num_steps - 1
+    points = saved & (tensors["compared"] >= before)
+    if not np.count_nonzero(points):
+        most = int(np.where(saved, tensors["compared"] + 1, 0).max(initial=0))
         return NotYet(f"no tensor has more than {most} of {parameters.num_steps} saved values so far")
+    if not np.count_nonzero(tensors["same"] >= before):
+        return None
     unchanged = tensors["same"] + 1
     limit = np.maximum(parameters.num_steps, parameters.times * tensors["longest"] + 1)
     still = saved & (unchanged >= limit)
@@ -128,13 +143,16 @@ def stands_still(tensors: State, parameters: Parameters) -> Verdict:
         still,
         measured=unchanged,
         limit=limit,
-        of=int((points >= parameters.num_steps).sum()),
+        of=int(points.sum()),
         message="the same value {measured} saved steps in a row, in {tensors} of {of} tensors",
     )
 
 
+_COMPARED = (np.dtype(np.float32), np.dtype(np.float64))
+
+
 def _wide(values: Array) -> Array:
-    return values if values.dtype.kind == "c" or values.dtype in (np.float32, np.float64) else values.astype(np.float64)
+    return values if values.dtype in _COMPARED or values.dtype.kind == "c" else values.astype(np.float64)
 
 
 ONES = np.ones((10, 3, 2))

@@ -56,12 +56,12 @@ def update_ratio(change: Floats, size: Floats, epsilon: float) -> Floats:
 def is_off(weights: Window, parameters: Parameters) -> Met | None:
     """weights: (1, columns, 2), change and size at this step. NaN is neither large nor small, so it is quiet."""
     change, size = weights.values[-1].T
+    # the ratio of what was not saved is NaN too
     ratio = update_ratio(change, size, parameters.epsilon)
-    large = weights.saved[-1] & (ratio > parameters.large_threshold)
-    small = weights.saved[-1] & (ratio < parameters.small_threshold)
-    off = large | small
-    if not off.any():
+    large, small = ratio > parameters.large_threshold, ratio < parameters.small_threshold
+    if not (np.count_nonzero(large) or np.count_nonzero(small)):
         return None
+    off = large | small
     limit = np.where(large, parameters.large_threshold, parameters.small_threshold)
     each = {"update": np.where(large, "too large", "too small")}
     message = "one update changed the weights by {measured} of their size, beyond {limit}, in {tensors} of {of} tensors"

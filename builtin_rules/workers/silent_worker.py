@@ -27,11 +27,14 @@ def goes_silent(progress: ProgressView, parameters: Parameters) -> Verdict:
     """progress.behind: per worker how many steps others saved since its newest one; progress.rhythm: what is usual."""
     if len(progress.columns) < 2:
         return NotYet("fewer than two workers saved anything")
+    missing = _never_seen(progress, parameters)
+    late = np.count_nonzero(progress.behind >= parameters.steps)
+    if not (late or missing):
+        return None
     # a rhythm of 1 leaves nothing out
     usual = np.where(progress.rhythm > 1, parameters.times * progress.rhythm, 0.0)
     limit = np.maximum(parameters.steps, usual)
     silent = progress.behind >= limit
-    missing = _never_seen(progress, parameters)
     details = {"seen": len(progress.columns), "expected": progress.expected}
     if silent.any():
         return progress.met(

@@ -55,9 +55,13 @@ def apart(segments: Segments, first: Segments) -> Floats:
     Two NaN are alike; a value that is finite on one side only makes it infinite.
     """
     mine, other = segments.flat.astype(np.float64), first.flat.astype(np.float64)
-    alike = (mine == other) | (np.isnan(mine) & np.isnan(other))
-    largest = np.maximum(segments.max(_finite(mine)), segments.max(_finite(other)))
-    difference = np.where(alike, 0.0, np.where(np.isfinite(mine) & np.isfinite(other), np.abs(mine - other), np.inf))
+    difference, magnitudes = np.abs(mine - other), (np.abs(mine), np.abs(other))
+    finite = np.isfinite(mine) & np.isfinite(other)
+    if not finite.all():
+        alike = (mine == other) | (np.isnan(mine) & np.isnan(other))
+        difference = np.where(alike, 0.0, np.where(finite, difference, np.inf))
+        magnitudes = (_finite(magnitudes[0]), _finite(magnitudes[1]))
+    largest = np.maximum(segments.max(magnitudes[0]), segments.max(magnitudes[1]))
     most = segments.max(difference)
     share = np.where(most > 0, most / np.where(largest > 0, largest, 1.0), 0.0)
     varied = segments.max(mine) != segments.min(mine)
@@ -65,7 +69,7 @@ def apart(segments: Segments, first: Segments) -> Floats:
 
 
 def _finite(values: Array) -> Array:
-    return np.where(np.isfinite(values), np.abs(values), 0.0)
+    return np.where(np.isfinite(values), values, 0.0)
 
 
 APART = Measure(apart, width=2, kinds="fiub", reshaped=RESHAPED)
@@ -78,14 +82,18 @@ def start() -> dict[str, Array]:
 
 def add(state: dict[str, Array], row: Row) -> dict[str, Array]:
     """Per column what its first comparison that tells anything makes of it, and how often it was compared."""
-    columns = len(row.values)
-    known = grown(state["class"], columns, 0)
-    share, varied = row.values.T
-    unknown = row.saved & (known == 0)
+    columns, saved = len(row.values), row.saved
+    known, compared = grown(state["class"], columns, 0), grown(state["compared"], columns, 0) + saved
+    share, varied = row.values[:, 0], row.values[:, 1]
+    reshaped = share == RESHAPED
+    if np.count_nonzero(known) == columns and not np.count_nonzero(reshaped):
+        # all have told before, as at most steps
+        return {"class": known, "compared": compared}
+    unknown = saved & (known == 0)
     sharded = unknown & (share != 0)
     replicated = unknown & (share == 0) & (varied == 1)
-    known = np.where(sharded | (row.saved & (share == RESHAPED)), SHARDED, np.where(replicated, REPLICATED, known))
-    return {"class": known.astype(np.int8), "compared": grown(state["compared"], columns, 0) + row.saved}
+    known = np.where(sharded | (saved & reshaped), SHARDED, np.where(replicated, REPLICATED, known))
+    return {"class": known.astype(np.int8), "compared": compared}
 
 
 CLASSES = Accumulator(start, add)
@@ -96,15 +104,15 @@ def diverge(weights: State, progress: ProgressView, parameters: Parameters) -> V
     saved = weights.row.saved
     known = grown(weights["class"], len(saved), 0)
     judged = saved & (known == REPLICATED)
+    share = weights.row.values[:, 0]
+    differs = judged & (share > parameters.tolerance)
+    if np.count_nonzero(judged) and not np.count_nonzero(differs):
+        return None
     sharded = sorted({weights.columns[at].tensor for at in np.flatnonzero(saved & (known == SHARDED)).tolist()})
     if not judged.any():
         if sharded:
             return NotYet("every weight differs between the workers from the first saved step on, as sharded ones do")
         return NotYet("no weight has told yet whether it is replicated")
-    share = weights.row.values[:, 0]
-    differs = judged & (share > parameters.tolerance)
-    if not differs.any():
-        return None
     first = _first_worker(weights, progress)
     details: dict[str, object] = {"compared_with": first}
     if sharded:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from builtin_rules.weights.not_learning import weight_named
+from builtin_rules.weights._gradients import weight_named
 from evaluator.testing import ExampleResult
 from tests.builtin_rules.judging import judge
 
@@ -129,6 +129,20 @@ def test_each_worker_is_compared_with_its_own_gradient():
     finding = judge("NotLearning", {}, workers=run, collections=COLLECTIONS).findings[0]
 
     assert (finding.worker, finding.tensor, finding.affected.tensors) == ("worker_1", "a", 1)
+
+
+def test_a_weight_that_is_saved_later_is_compared_with_its_own_gradient():
+    later: list[float | None] = [None] * 4
+    run: dict[str, Sequence[Any]] = {
+        "b": moving("x" * 12),
+        "gradient/b": [0.1] * 12,
+        "a": [*later, *moving("." * 8)],
+        "gradient/a": [*later, *[0.2] * 8],
+    }
+
+    finding = judge("NotLearning", run, collections=COLLECTIONS).findings[0]
+
+    assert (finding.step, finding.tensor, finding.details["gradient"]) == (9, "a", "gradient/a")
 
 
 @pytest.mark.parametrize(

@@ -88,6 +88,27 @@ def test_the_measure_is_numpys(dtype: type, equal_nan: bool):
     assert (actual == 1).tolist() == expected
 
 
+@pytest.mark.parametrize("tolerance", [0.0, 1e-5])
+@pytest.mark.parametrize("begin_alike", [1, 10, 30])
+@pytest.mark.parametrize("largest", [4, 9])
+def test_of_many_tensors_each_is_compared_as_by_itself(largest: int, begin_alike: int, tolerance: float):
+    generator = np.random.default_rng(begin_alike)
+    options = {"tensor_regex": ["w"], "rtol": tolerance, "atol": tolerance}
+    need = needs(Parameters.model_validate(options))[0]
+    before = [generator.normal(size=generator.integers(4, largest, endpoint=True)) for _ in range(30)]
+    after = [one + 1 for one in before]
+    for number in range(begin_alike):
+        after[number] = before[number] + 1e-6
+        after[number][0] = before[number][0]
+        after[number][1:] = before[number][1:] if number % 2 == 0 else after[number][1:] + (number % 4 - 1)
+    expected = [np.allclose(a, b, rtol=tolerance, atol=tolerance) for a, b in zip(after, before, strict=True)]
+
+    actual = need.measure(Segments.of(after), Segments.of(before))
+
+    assert 0 < sum(expected) <= begin_alike
+    assert (actual == 1).tolist() == expected
+
+
 def test_half_precision_far_apart_does_not_overflow_into_the_same():
     run = {"w": [np.full(3, value, np.float16) for value in (-6e4, 6e4, -6e4, 6e4)]}
 
