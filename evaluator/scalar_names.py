@@ -173,6 +173,10 @@ class Naming:
     collections: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     modes: Mapping[Mode, tuple[str, ...]] = field(default_factory=dict)
 
+    def and_then(self, other: Naming) -> Naming:
+        """The same, and what another one says; of a name that both have, what the other one says."""
+        return Naming({**self.collections, **other.collections}, {**self.modes, **other.modes})
+
     def mode(self, name: str, said: Mode | None) -> Mode:
         """The mode of a value whose row or folder says `said`."""
         for mode, patterns in self.modes.items():

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import structlog
-from rich.file_proxy import FileProxy
-from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 
 from evaluator import __version__, logs
 from evaluator.commands.base import LogStream, Session, count
@@ -15,6 +13,10 @@ from evaluator.config.job_config import JobConfig
 from evaluator.config.settings import Origin, Settings
 from evaluator.logs import printable
 from evaluator.status import JobStatus
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import Progress, TaskID
 
 LINE_EVERY = 60.0
 """Seconds between two log lines about how far a job is."""
@@ -30,16 +32,11 @@ class Live:
         self._clock = session.clock
         self._config = config
         self._started = False
-        self._progress: Progress | None = None
-        self._task = TaskID(0)
+        self._progress = _live_line(session.err) if session.err.is_terminal else None
+        self._task: TaskID | None = None
         self._told_at = session.clock.monotonic()
         self._told: tuple[int, int] | None = None
         self._following = config.settings.follow
-        if session.err.is_terminal:
-            text = TextColumn("{task.description}", markup=False)
-            self._progress = Progress(
-                SpinnerColumn(), text, BarColumn(20), TimeElapsedColumn(), console=session.err, transient=True
-            )
 
     def __enter__(self) -> Self:
         """Begin to show."""
@@ -69,7 +66,7 @@ class Live:
             )
         steps = status.job.steps.complete + status.job.steps.partial
         findings = sum(rule.Findings for rule in status.rules)
-        if self._progress is not None:
+        if self._progress is not None and self._task is not None:
             # nobody knows how long a run that is followed will be
             total = None if self._following else steps + waiting
             self._progress.update(
@@ -92,9 +89,20 @@ def configure_logs(session: Session, settings: Settings, origin: Origin) -> None
     level = "warning" if terminal and origin == "default" else settings.log_level
     stream: Any = LogStream(session.err.file)
     if terminal:
+        from rich.file_proxy import FileProxy  # noqa: PLC0415 - only a terminal needs it
+
         # through the console, so that the live line stays below
         stream = FileProxy(session.err, session.err.file)
     logs.configure(session.clock, level, settings.log_format, stream)
+
+
+def _live_line(console: Console) -> Progress:
+    """What goes on, on one line; gone at the end."""
+    # only a terminal needs it
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn  # noqa: PLC0415
+
+    text = TextColumn("{task.description}", markup=False)
+    return Progress(SpinnerColumn(), text, BarColumn(20), TimeElapsedColumn(), console=console, transient=True)
 
 
 def _line(status: JobStatus, steps: int, waiting: int, findings: int) -> str:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-import tomllib
 from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 from urllib.parse import unquote, urlsplit
 
 from evaluator.errors import EvaluatorError, Mistake
-from evaluator.storage._single import read_uri
 
 
 def parse_file(path: Path) -> object | Mistake:
@@ -38,6 +36,8 @@ def parse_location(location: str) -> tuple[Path | None, object | Mistake]:
     """What a file at a local path, a file:// or an s3:// URI holds, and the folder of a local one."""
     scheme, _, rest = location.partition("://")
     if scheme == "s3" and rest:
+        from evaluator.storage._single import read_uri  # noqa: PLC0415 - most files are local
+
         try:
             return None, parse_content(lambda: read_uri(location), location, PurePosixPath(location).suffix)
         except EvaluatorError as error:
@@ -51,6 +51,8 @@ def parse_location(location: str) -> tuple[Path | None, object | Mistake]:
 
 def _parse(text: str, suffix: str) -> object:
     if suffix == ".toml":
+        import tomllib  # noqa: PLC0415 - most jobs have no such file
+
         return tomllib.loads(text)
     parsed: object = json.loads(text, parse_constant=_no_constant, object_pairs_hook=_unique)
     return parsed
@@ -69,8 +71,9 @@ def _no_constant(constant: str) -> object:
 
 
 def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    names = [name for name, _ in pairs]
-    twice = next((name for place, name in enumerate(names) if name in names[:place]), None)
-    if twice is not None:
-        raise ValueError(f"{twice!r} is given twice in one object")
-    return dict(pairs)
+    found: dict[str, object] = {}
+    for name, value in pairs:
+        if name in found:
+            raise ValueError(f"{name!r} is given twice in one object")
+        found[name] = value
+    return found

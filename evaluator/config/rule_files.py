@@ -18,7 +18,6 @@ from evaluator.config.request import RuleFile, RuleRequest
 from evaluator.errors import EvaluatorError, Mistake
 from evaluator.isolation.environment import is_secret
 from evaluator.rule import Need, Rule, RuleParameters
-from evaluator.storage._single import read_uri
 
 SUFFIX = ".py"
 
@@ -127,6 +126,8 @@ def _read(location: str, where: str) -> tuple[Path, str] | Mistake:
 
 def _copied(uri: str) -> Path | Mistake:
     """A copy of a file on S3, alone in a folder that goes away with this process."""
+    from evaluator.storage._single import read_uri  # noqa: PLC0415 - most files are local
+
     what = f"rule file {uri!r}"
     try:
         content = read_uri(uri)

@@ -31,7 +31,9 @@ _ROOT = str(Path(__file__).parents[2])
 
 # Ours is imported before anything of the user's can stand in its way; afterwards the path is as it would be.
 _PROGRAM = (
-    "import sys; sys.path.insert(0, sys.argv[1]); from evaluator.hosting.main import main; del sys.path[0]; main()"
+    # what is imported stays, so nothing in it is looked through for garbage
+    "import gc, sys; gc.disable(); sys.path.insert(0, sys.argv[1]); from evaluator.hosting.main import main; "
+    "del sys.path[0]; gc.freeze(); gc.enable(); main()"
 )
 
 

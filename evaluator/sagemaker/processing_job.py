@@ -18,6 +18,7 @@ from evaluator.registry import known_rules
 from evaluator.rule import Rule
 from evaluator.sagemaker.cluster import Hosts, cluster_settings, hosts_of
 from evaluator.sagemaker.local_paths import LocalPaths, local_paths
+from evaluator.scalar_names import Naming
 
 CONFIG_VARIABLE = "RULE_EVALUATOR_CONFIG"
 _JOB_FILE = "processingjobconfig.json"
@@ -161,6 +162,8 @@ def _read_files(folder: Path, location: str | None) -> FileContent:
         together.actions += content.actions
         together.settings.update(content.settings)
         together.labels.update(content.labels)
+        if content.naming is not None:
+            together.naming = (together.naming or Naming()).and_then(content.naming)
         together.notes += content.notes
         together.mistakes += content.mistakes
     return together

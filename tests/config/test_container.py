@@ -2,6 +2,7 @@ import json
 
 import pytest
 
+from evaluator.modes import Mode
 from evaluator.sagemaker.processing_job import ContainerConfig, read_container
 from tests.config.small_rules import RULES
 
@@ -108,6 +109,27 @@ def test_all_files_of_the_config_folder_are_read_in_order(root):
     rule_file(root, "DeadLayer", name="a.json")
 
     assert [rule.name for rule in load_container(root, {}, RULES).job.rules] == ["DeadLayer", "Overfit"]
+
+
+def test_names_of_all_files_of_the_config_folder_count_and_those_of_the_last_one_most(root):
+    folder = root / "processing" / "input" / "config"
+    first = {"collections": {"losses": "^a", "metrics": ["^m"]}, "modes": {"EVAL": "val"}}
+    second = {"collections": {"losses": ["^b", "^c"]}, "modes": {"TRAIN": "fit"}}
+    (folder / "1.json").write_text(json.dumps({"names": first}))
+    (folder / "2.json").write_text(json.dumps({"names": second}))
+    rule_file(root, "DeadLayer", name="3.json")
+
+    naming = load_container(root, {}, RULES).job.naming
+
+    assert naming is not None
+    assert naming.collections == {"losses": ("^b", "^c"), "metrics": ("^m",)}
+    assert naming.modes == {Mode.EVAL: ("val",), Mode.TRAIN: ("fit",)}
+
+
+def test_files_of_the_config_folder_without_names_leave_the_inferred_ones(root):
+    rule_file(root, "DeadLayer")
+
+    assert load_container(root, {}, RULES).job.naming is None
 
 
 def test_settings_of_the_processing_jobs_environment_count_once(root):
