@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Literal
 
@@ -11,6 +11,7 @@ import numpy as np
 from evaluator.config.parameters import RuleConfiguration
 from evaluator.engine.partners import Partners
 from evaluator.engine.summaries import Chosen, FileSummary, StepSummary, chosen
+from evaluator.file_plan import FilePlan, SeriesPart
 from evaluator.finding import Finding
 from evaluator.formats.key_names import natural_key
 from evaluator.isolation.gathering import gather
@@ -19,7 +20,7 @@ from evaluator.judged_trial import JudgedTrial
 from evaluator.modes import Mode
 from evaluator.needs import Progress
 from evaluator.passes import mode_steps, passes
-from evaluator.plan import FilePlan, Plan, SeriesPart
+from evaluator.plan import Plan
 from evaluator.progress import ProgressTracker
 from evaluator.recording import Moment
 from evaluator.rule_run import RuleRun
@@ -159,10 +160,15 @@ class Evaluation:
     def _judge_runs(self, moment: Moment, progress: ProgressView, files: Sequence[FileSummary]) -> list[Finding]:
         failures = {measure: text for one in files for measure, text in one.failures.items()}
         trouble = bool(failures) or any(series.failures for series in moment.updated)
-        lacking = bool(self._partners.skipped) or any(one.problems for one in files)
+        unreadable = any(one.problems for one in files)
+        lacking = unreadable or bool(self._partners.skipped)
         concerned = self._concerned_by(moment.updated)
+        # others have nothing to judge, which is only worth a word where something went wrong
+        asked: Iterable[RuleRun] = self._local if trouble or unreadable else concerned
+        if lacking and not (trouble or unreadable):
+            asked = dict.fromkeys([*concerned, *self._comparing])
         findings: list[Finding] = []
-        for run in self._local if trouble or lacking else concerned:
+        for run in asked:
             raised = [failures[one.key.measure] for one in run.series if one.key.measure in failures] if trouble else []
             raised += run.not_folded if trouble else []
             if raised:
@@ -280,6 +286,7 @@ class Evaluation:
         self._local = [run for run in self._active if isinstance(run, RuleRun)]
         self._isolated = [run for run in self._active if isinstance(run, IsolatedRun)]
         self._with_end = [run for run in self._active if run.configuration.loop.end_step is not None]
+        self._comparing = [run for run in self._local if any(one.key.partner is not None for one in run.series)]
         self._concerned.clear()
         needed = dict.fromkeys(series for run in self._active for series in run.series)
         self.plan.use(needed, whole=bool(self._isolated))

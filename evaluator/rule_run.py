@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 import traceback
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -31,14 +31,8 @@ class Binding:
     need: Summary | Progress
     series: Series | None
     accumulator: Accumulator | None
-
-    def argument(self, progress: ProgressView) -> Window | StateView | ProgressView:
-        """What the condition is given for this need."""
-        if self.series is None or isinstance(self.need, Progress):
-            return progress
-        if self.accumulator is not None:
-            return self.series.state(self.accumulator)
-        return self.series.window(self.need.rows, self.need.steps)
+    give: Callable[[], Window | StateView] | None
+    """What the condition is given for this need, as it is now."""
 
 
 @dataclass(slots=True)
@@ -81,7 +75,7 @@ class RuleRun(RuleState):
 
     def _bind(self, need: Summary | Progress) -> list[Binding]:
         if isinstance(need, Progress):
-            return [Binding(need, None, None)]
+            return [Binding(need, None, None, None)]
         return [self._bound(need, partner) for partner in self._partners(need.partner)]
 
     def _bound(self, need: Summary, partner: Partner | None) -> Binding:
@@ -93,7 +87,8 @@ class RuleRun(RuleState):
         series.keep(need.rows, need.steps)
         if need.state is not None:
             series.fold(need.state)
-        return Binding(need, series, need.state)
+            return Binding(need, series, need.state, partial(series.state, need.state))
+        return Binding(need, series, None, partial(series.window, need.rows, need.steps))
 
     def _partners(self, partner: Partner | None) -> list[Partner | None]:
         """The partner, with the path of the other trial it means: two rules can have different lists of them."""
@@ -146,11 +141,16 @@ class RuleRun(RuleState):
         if condition is None:
             self._count_evaluated(moment.step)
             return []
-        arguments: Arguments = [binding.argument(progress) for binding in self.bindings]
+        arguments = self.arguments(progress)
         try:
             verdict = checked(condition(*arguments, self.configuration.parameters))
         except Exception:  # noqa: BLE001 - a rule may raise anything; it must end that rule only
             self.failure = traceback.format_exc()
+            return []
+        if verdict is None and moment.kind == "step" and not (self._issue or self._before or self._in_a_row):
+            # as at almost every step
+            self._asked_at = self._last_check = self._last_healthy = moment.step
+            self._count_evaluated(moment.step)
             return []
         # asked once more, on an idle poll or at the end, it is no further step: nothing of later ones concerned it
         at = moment.step
@@ -204,8 +204,8 @@ class RuleRun(RuleState):
             self._issue = None
 
     def arguments(self, progress: ProgressView) -> Arguments:
-        """What a report is given."""
-        return [binding.argument(progress) for binding in self.bindings]
+        """What the condition, or a report, is given."""
+        return [progress if binding.give is None else binding.give() for binding in self.bindings]
 
     def _count_evaluated(self, step: int) -> None:
         self.counts.evaluated += 1

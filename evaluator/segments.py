@@ -21,7 +21,7 @@ class Segments:
         flat: (sum of counts,), each tensor in C order; counts: int64 (tensors,); shapes: one tuple per tensor.
     """
 
-    __slots__ = ("_starts", "counts", "flat", "shapes")
+    __slots__ = ("_same", "_starts", "counts", "flat", "shapes")
 
     def __init__(self, flat: Array, counts: NDArray[np.int64], shapes: Sequence[tuple[int, ...]]) -> None:
         """Take the arrays as they are; nothing is copied."""
@@ -29,6 +29,7 @@ class Segments:
         self.counts = counts
         self.shapes = shapes
         self._starts: NDArray[np.int64] | None = None
+        self._same: int | None = None
 
     @classmethod
     def of(cls, arrays: Sequence[Array]) -> Segments:
@@ -97,9 +98,11 @@ class Segments:
         """Per tensor `operation` over its elements; equal sizes as rows of a matrix, which is faster."""
         if len(self.counts) == 1:
             return np.asarray(operation.reduce(elements, dtype=dtype)).reshape(1)
-        first = int(self.counts[0])
-        if elements.size == first * len(self.counts) and bool((self.counts == first).all()):
-            result: Array = operation.reduce(elements.reshape(len(self.counts), first), axis=1, dtype=dtype)
+        if self._same is None:
+            first = int(self.counts[0])
+            self._same = first if bool((self.counts == first).all()) else 0
+        if self._same:
+            result: Array = operation.reduce(elements.reshape(len(self.counts), self._same), axis=1, dtype=dtype)
             return result
         segments: Array = operation.reduceat(elements, self.starts, dtype=dtype)
         return segments

@@ -62,6 +62,7 @@ class Series:
         self.last_row: Row | None = None
         self.without_value: dict[str, set[str]] = {}
         """Why selected tensors had no value -> their names (the first few)."""
+        self._other = key.partner.path if isinstance(key.partner, OtherTrial) else ""
         self._keep_rows = 1
         self._keep_steps = 0
         self._first = 0
@@ -122,8 +123,8 @@ class Series:
         start = end - min(rows, self._count)
         if steps:
             start = min(start, self._reaching_back(steps))
-        other = self.key.partner.path if isinstance(self.key.partner, OtherTrial) else ""
-        return Window(self._values[start:end], self._codes[start:end], self._steps[start:end], self.columns, other)
+        rows_of = slice(start, end)
+        return Window(self._values[rows_of], self._codes[rows_of], self._steps[rows_of], self.columns, self._other)
 
     def state(self, accumulator: Accumulator) -> State:
         """What was folded so far."""

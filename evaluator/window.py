@@ -79,6 +79,8 @@ Verdict = Met | Decided | NotYet | None
 class _Meets:
     """How windows, states and progress make a Met of a mask over their columns."""
 
+    __slots__ = ()
+
     columns: Sequence[Column]
 
     def met(
@@ -113,7 +115,7 @@ class _Meets:
         return np.ones(len(self.columns), dtype=np.bool_)
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True, eq=False)
 class Window(_Meets):
     """The last rows of a Summary, oldest first.
 
@@ -130,12 +132,14 @@ class Window(_Meets):
     columns: Sequence[Column]
     other_trial: str = ""
     """The path of the trial that the values were compared with."""
+    _saved: Bools | None = field(default=None, init=False, repr=False)
 
     @property
     def saved(self) -> Bools:
-        """Where a value was saved; a saved NaN is saved."""
-        saved: Bools = self.modes > 0
-        return saved
+        """Where a value was saved; a saved NaN is saved. Not to be written to, as all that is shared."""
+        if self._saved is None:
+            self._saved = _where_saved(self.modes)
+        return self._saved
 
     def _newest(self) -> Floats:
         newest: Floats = self.values[-1]
@@ -155,7 +159,7 @@ class Window(_Meets):
         return self.values[row, np.arange(len(self.columns))], present, self.steps[row]
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True, eq=False)
 class Row:
     """What one step adds to a state: values and modes per column (0 = not saved), the step."""
 
@@ -164,14 +168,17 @@ class Row:
     modes: NDArray[np.int8]
     step: int
     columns: Sequence[Column]
+    _saved: Bools | None = field(default=None, init=False, repr=False)
 
     @property
     def saved(self) -> Bools:
-        """Where a value was saved."""
-        return self.modes > 0
+        """Where a value was saved. Not to be written to, as all that is shared."""
+        if self._saved is None:
+            self._saved = _where_saved(self.modes)
+        return self._saved
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True, eq=False)
 class State(_Meets):
     """What a Summary with an Accumulator has folded up so far, and the row that came last."""
 
@@ -194,7 +201,7 @@ class State(_Meets):
         return self.row.saved
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True, eq=False)
 class ProgressView(_Meets):
     """How far each worker is. Columns have an empty tensor name.
 
@@ -222,6 +229,12 @@ class ProgressView(_Meets):
     """Seconds in which nothing came from any worker, from one step to the next: the last ones, newest last."""
     expected: int | None = None
     """How many workers save, by the collection files."""
+
+
+def _where_saved(modes: NDArray[np.int8]) -> Bools:
+    saved: Bools = modes > 0
+    saved.flags.writeable = False
+    return saved
 
 
 def grown(array: Array, columns: int, fill: float) -> Array:

@@ -32,6 +32,7 @@ LAYERS: tuple[set[str], ...] = (
     {"needs"},
     {"window"},
     {"series", "progress", "rule", "trial"},
+    {"file_plan"},
     {"plan", "finding", "builtin_rules"},
     {"actions"},
     {"registry", "engine", "status", "story", "user_rules", "judged_trial"},

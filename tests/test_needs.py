@@ -387,6 +387,33 @@ def test_the_partner_can_be_the_first_worker(measure: Measure):
     assert by_worker == [{"worker_3": 1.0, "worker_10": 3.0}, {"worker_10": 6.0}]
 
 
+def test_workers_that_save_the_same_are_compared_with_the_first_one_at_once():
+    calls: list[tuple[int, list[float]]] = []
+
+    def differs(segments: Segments, first: Segments) -> Floats:
+        calls.append((len(segments), first.flat.tolist()))
+        return segments.max(np.abs(segments.flat - first.flat))
+
+    same: dict[str, Sequence[Any]] = {"v": [1.0], "w": [2.0]}
+    workers = {"worker_0": same, "worker_1": same, "worker_2": {"v": [1.5], "w": [2.0]}, "worker_3": {"w": [3.0]}}
+
+    condition = seen(Summary(ALL, by=Measure(differs), partner=OtherWorker()), example={"workers": workers})
+
+    assert calls == [(2, [1.0, 2.0]), (2, [1.0, 2.0]), (1, [2.0])]
+    assert [
+        dict(zip(columns, row[-1], strict=True)) for columns, row in zip(condition.columns, condition.rows, strict=True)
+    ] == [
+        {
+            ("v", "worker_1"): 0.0,
+            ("v", "worker_2"): 0.5,
+            ("w", "worker_1"): 0.0,
+            ("w", "worker_2"): 0.0,
+            ("w", "worker_3"): 1.0,
+        }
+        | {(name, "worker_0"): None for name in "vw"}
+    ]
+
+
 @both_ways
 def test_the_partner_can_be_in_another_trial(measure: Measure):
     need = Summary(ALL, by=measure, partner=OtherTrial())

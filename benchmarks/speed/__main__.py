@@ -16,14 +16,14 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from benchmarks.marked_page import put
-from benchmarks.speed import following, judging, many, memory, on_paper, opening, requests, spread
+from benchmarks.speed import following, judging, many, memory, on_paper, opening, profile, requests, spread
 from benchmarks.speed.measuring import Bench, machine
 from benchmarks.speed.reference import Reference
 from tests.conformance.__main__ import ENVIRONMENT, peer_python
 
 WORKLOADS = tuple(
     workload
-    for module in (judging, opening, memory, requests, spread, following, many, on_paper)
+    for module in (judging, profile, opening, memory, requests, spread, following, many, on_paper)
     for workload in module.WORKLOADS
 )
 LETTERS = "".join(workload.letters for workload in WORKLOADS)

@@ -51,8 +51,10 @@ def run_process(trial: Path | str, output: Path, *words: str) -> Judged:
     shutil.rmtree(output, ignore_errors=True)
     command = [sys.executable, "-m", "evaluator", "run", str(trial), "--exit-zero", "--output", str(output), *words]
     begin = time.perf_counter()
+    # as the reference's: with byte code that is kept, as any installed program has it
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
     ended = subprocess.run(  # noqa: S603 - the program itself
-        command, check=False, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+        command, check=False, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
     )
     seconds = time.perf_counter() - begin
     if ended.returncode:

@@ -13,11 +13,11 @@ from evaluator.config.job_config import JobConfig
 from evaluator.config.parameters import RuleConfiguration
 from evaluator.engine.partners import Partners
 from evaluator.evaluation import Evaluation
+from evaluator.file_plan import SeriesPart
 from evaluator.isolation.gathering import gather
 from evaluator.isolation.isolated_run import IsolatedRun, Isolation
 from evaluator.needs import OtherTrial, OtherWorker, Previous, Summary
 from evaluator.other_trials import OtherTrials
-from evaluator.plan import SeriesPart
 from evaluator.reasons import unmatched, why_not_evaluated
 from evaluator.recording import Moment
 from evaluator.rule_run import Binding, RuleRun

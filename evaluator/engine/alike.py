@@ -9,9 +9,9 @@ import numpy as np
 
 from evaluator.engine.kept import Kept
 from evaluator.engine.measuring import results_of
-from evaluator.engine.summaries import Chosen, FileSummary, Measured, chosen
+from evaluator.engine.summaries import Chosen, FileSummary, Measured
+from evaluator.file_plan import FilePlan, SeriesPart
 from evaluator.needs import Measure, Tensor
-from evaluator.plan import FilePlan, SeriesPart
 from evaluator.segments import Array, Bools, Segments
 from evaluator.sources.base import AlikeValues, Positions, Source, StepFile
 
@@ -140,8 +140,10 @@ def _of_part(found: tuple[Array, Bools] | None, part: SeriesPart) -> Chosen | No
     """What belongs to a series, of all files."""
     if found is None:
         return None
-    values = chosen(np.moveaxis(found[0], 0, 1), found[1], part.positions)
-    return None if values is None else (np.moveaxis(values[0], 1, 0), values[1])
+    there = found[1][part.positions]
+    if not there.any():
+        return None
+    return found[0][:, part.positions], None if there.all() else there
 
 
 def _summary(block: Block, at: int, values: AlikeValues) -> FileSummary:

@@ -12,7 +12,7 @@ import numpy as np
 from evaluator.engine.alike import summarise_alike
 from evaluator.engine.measuring import summarise
 from evaluator.engine.summaries import FileSummary, StepSummary
-from evaluator.plan import FilePlan
+from evaluator.file_plan import FilePlan
 from evaluator.sources.base import Positions, Source, StepFile
 from evaluator.trial.trial import Step
 

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from evaluator.engine.kept import Kept, OnDemand
 from evaluator.engine.summaries import FileSummary, Measured
 from evaluator.errors import StorageUnavailable
+from evaluator.file_plan import FilePlan, Group
 from evaluator.needs import Measure, Tensor
-from evaluator.plan import FilePlan, Group
 from evaluator.segments import Array, Floats, Segments
 from evaluator.sources.base import FileValues, Positions, Source, StepFile
 

@@ -14,9 +14,9 @@ from evaluator.engine.counterparts import counterpart
 from evaluator.engine.kept import Comparison, Kept, OnDemand, value_positions
 from evaluator.engine.summaries import Chosen, FileSummary, chosen
 from evaluator.errors import StorageError
+from evaluator.file_plan import SeriesPart
 from evaluator.formats.key_names import natural_key
 from evaluator.needs import Beside, OtherTrial, OtherWorker, Previous, Tensor
-from evaluator.plan import SeriesPart
 from evaluator.segments import Array
 from evaluator.series import Series
 from evaluator.sources.base import Layout, Source, StepFile
@@ -169,7 +169,7 @@ class Partners:
         before = [one for one in beside if natural_key(one.file.worker) < mine and one.file.mode is summary.file.mode]
         before.sort(key=lambda one: natural_key(one.file.worker))
         others = [other.kept for other in before if other.kept is not None]
-        if others:
+        if others and not whole.all_of(kept, others[0]):
             self._one_by_one(part, summary, kept, partial(_first, others, kept.layout), whole)
 
     @staticmethod

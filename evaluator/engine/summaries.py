@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from evaluator.engine.kept import Kept
 from evaluator.errors import StorageUnavailable
+from evaluator.file_plan import FilePlan
 from evaluator.needs import Measure
-from evaluator.plan import FilePlan
 from evaluator.segments import Array, Bools
 from evaluator.sources.base import Positions, StepFile
 from evaluator.trial.trial import Step

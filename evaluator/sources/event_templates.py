@@ -14,12 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evaluator.errors import FormatError, Truncated
-from evaluator.formats.event import Place as Located
-from evaluator.formats.event import decode_event, locate
-from evaluator.formats.reduction_names import parse_saved_name
-from evaluator.formats.tfrecord import CONSTANT_FOOTER, read_record
+from evaluator.formats.event import decode_event
+from evaluator.formats.tfrecord import read_record
 from evaluator.segments import Array, Segments
-from evaluator.sources.base import VALUE, FileValues, Layout, Positions, join
+from evaluator.sources.base import FileValues, Layout, Positions, join
+from evaluator.sources.event_records import Records, named
 from evaluator.sources.pieces import Pieces
 
 JOIN_BELOW = 2**16
@@ -103,13 +102,14 @@ class Templates:
     def __init__(self) -> None:
         """No template is known yet."""
         self._known: dict[tuple[object, ...], _Template] = {}
+        self._records = Records()
 
     def cut(self, layout: Layout, chunk: Chunk, values: FileValues) -> int:
         """Take what is wanted out of the bytes; what is left of the chunk's room."""
         template = self._known.get(chunk.wanted.key)
         fits = template is not None and _fits(template, chunk.data)
         if template is None or not fits:
-            template = _learn(layout, chunk)
+            template = self._learn(layout, chunk)
         _cut(template, chunk, values)
         sound, room = _decode_each(layout, chunk, template.odd, values) if template.odd else (True, chunk.room)
         # What was learned from a damaged file would make its sound successors slow.
@@ -123,6 +123,41 @@ class Templates:
         """What cuts so many files in which the same is wanted; None where nothing is known of such files."""
         template = self._known.get(wanted.key)
         return None if template is None or template.odd else Cutting(template, files)
+
+    def _learn(self, layout: Layout, chunk: Chunk) -> _Template:
+        """Find out how a file is laid out."""
+        checked: list[range] = []
+        bundles: dict[tuple[int, str, int], list[tuple[int, int, int, tuple[int, ...]]]] = {}
+        odd: list[list[int]] = [[] for _ in chunk.wanted.parts]
+        for number, part in enumerate(chunk.wanted.parts):
+            for position in part.tolist():
+                start, length = chunk.record(position)
+                record = self._records.find(layout, position, chunk.data, start, length)
+                if record is None:
+                    odd[number].append(position)
+                    continue
+                checked += [range(start + first, start + last) for first, last in record.fixed]
+                alone = 0 if record.size < JOIN_BELOW else position + 1
+                begin = start + record.content
+                bundle = bundles.setdefault((number, record.dtype.str, alone), [])
+                bundle.append((position, begin, begin + record.size, record.shape))
+        places = np.concatenate([*(np.arange(span.start, span.stop) for span in checked), np.empty(0, np.int64)])
+        places = places.astype(np.int64, copy=False)
+        expected = np.frombuffer(chunk.data, np.uint8)[places].tobytes()
+        cuts = [
+            _Cut(
+                group,
+                np.array([position for position, *_ in bundle], np.int64),
+                np.dtype(dtype),
+                Pieces([(start, stop) for _, start, stop, _ in bundle]),
+                np.array([(stop - start) // np.dtype(dtype).itemsize for _, start, stop, _ in bundle], np.int64),
+                [shape for *_, shape in bundle],
+            )
+            for (group, dtype, _), bundle in bundles.items()
+        ]
+        reach = int(places.max(initial=-1)) + 1
+        rest = [np.array(positions, np.int64) for positions in odd] if any(odd) else []
+        return _Template(reach, places, expected, cuts, rest)
 
 
 class Cutting:
@@ -152,43 +187,6 @@ class Cutting:
             counts, shapes = np.tile(cut.counts, self._files), cut.shapes * self._files
             joined.append((cut.group, cut.positions, Segments(values.reshape(-1).view(cut.dtype), counts, shapes)))
         return joined
-
-
-def _learn(layout: Layout, chunk: Chunk) -> _Template:
-    """Find out how a file is laid out."""
-    checked: list[range] = []
-    bundles: dict[tuple[int, str, int], list[tuple[int, int, int, tuple[int, ...]]]] = {}
-    odd: list[list[int]] = [[] for _ in chunk.wanted.parts]
-    for number, part in enumerate(chunk.wanted.parts):
-        for position in part.tolist():
-            start, length = chunk.record(position)
-            found = _plain(layout, position, chunk.data, start, length)
-            if found is None:
-                odd[number].append(position)
-                continue
-            checked += [range(*span) for span in found.fixed]
-            checked.append(range(start + length - len(CONSTANT_FOOTER), start + length))
-            alone = 0 if found.content_length < JOIN_BELOW else position + 1
-            stop = found.content_start + found.content_length
-            bundle = bundles.setdefault((number, found.dtype.str, alone), [])
-            bundle.append((position, found.content_start, stop, found.shape))
-    places = np.concatenate([*(np.arange(span.start, span.stop) for span in checked), np.empty(0, np.int64)])
-    places = places.astype(np.int64, copy=False)
-    expected = np.frombuffer(chunk.data, np.uint8)[places].tobytes()
-    cuts = [
-        _Cut(
-            group,
-            np.array([position for position, *_ in bundle], np.int64),
-            np.dtype(dtype),
-            Pieces([(start, stop) for _, start, stop, _ in bundle]),
-            np.array([(stop - start) // np.dtype(dtype).itemsize for _, start, stop, _ in bundle], np.int64),
-            [shape for *_, shape in bundle],
-        )
-        for (group, dtype, _), bundle in bundles.items()
-    ]
-    reach = int(places.max(initial=-1)) + 1
-    rest = [np.array(positions, np.int64) for positions in odd] if any(odd) else []
-    return _Template(reach, places, expected, cuts, rest)
 
 
 def _fits(template: _Template, data: bytes) -> bool:
@@ -221,7 +219,7 @@ def _decode_each(layout: Layout, chunk: Chunk, parts: Sequence[Positions], value
             # whatever is computed of them takes eight bytes for each
             most = (room + EXPANSION * length) // 8
             event = decode_event(read_record(chunk.data, start, length, where), where, most)
-            if event is None or not _named(layout, position, event.name):
+            if event is None or not named(layout, position, event.name):
                 found = "no tensor" if event is None else repr(event.name)
                 raise FormatError(where, f"the record holds {found}", "the file was replaced after it was indexed")
             beyond = max(event.values.nbytes, 8 * event.values.size) - EXPANSION * length
@@ -236,23 +234,6 @@ def _decode_each(layout: Layout, chunk: Chunk, parts: Sequence[Positions], value
             arrays[position] = event.values
     join(arrays, parts, values)
     return sound, room
-
-
-def _plain(layout: Layout, position: int, data: bytes, start: int, length: int) -> Located | None:
-    """Where the plain numbers of a record lie; None for anything that has to be decoded with care."""
-    try:
-        found = locate(data, start, length)
-    except FormatError:
-        return None
-    end = start + length
-    constant = data[end - len(CONSTANT_FOOTER) : end] == CONSTANT_FOOTER
-    return found if found is not None and constant and _named(layout, position, found.name) else None
-
-
-def _named(layout: Layout, position: int, saved: str) -> bool:
-    """Whether a record's own name is the one its index entry promised."""
-    name, reduction = parse_saved_name(saved)
-    return name == layout.names[position] and (reduction or VALUE) == layout.kinds[position]
 
 
 def _key(numbers: NDArray[np.int64]) -> bytes:

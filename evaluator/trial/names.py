@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from evaluator.formats.index_file import short
 from evaluator.needs import Selection
@@ -29,7 +29,8 @@ class NameBook:
         self.version = 0
         """Grows when collections change, so that selections made before are made again."""
         self._collections = Collections()
-        self._answers: dict[tuple[Selection, str], bool] = {}
+        self._answers: dict[Selection, dict[str, bool]] = {}
+        self._answered = 0
         self._saved_patterns = Patterns()
         self._given_patterns = Patterns()
 
@@ -59,18 +60,27 @@ class NameBook:
         self._collections = collections
         # logs tell their collections anew whenever they have something to say of a row
         if changed:
-            self._answers.clear()
+            self._forget_answers()
             self.version += 1
 
     def selects(self, selection: Selection, name: str) -> bool:
         """Whether the selection means this tensor."""
-        key = (selection, name)
-        answer = self._answers.get(key)
-        if answer is None:
-            if len(self._answers) >= MOST_ANSWERS:
-                self._answers.clear()
-            answer = self._answers[key] = self._decide(selection, name)
-        return answer
+        return self.chooser(selection)(name)
+
+    def chooser(self, selection: Selection) -> Callable[[str], bool]:
+        """What tells whether the selection means a tensor, to be asked of many."""
+        answers = self._answers.setdefault(selection, {})
+
+        def chosen(name: str) -> bool:
+            answer = answers.get(name)
+            if answer is None:
+                if self._answered >= MOST_ANSWERS:
+                    self._forget_answers()
+                answer = answers[name] = self._decide(selection, name)
+                self._answered += 1
+            return answer
+
+        return chosen
 
     @property
     def problems(self) -> Mapping[str, str]:
@@ -84,7 +94,7 @@ class NameBook:
 
     def selected(self, selection: Selection) -> list[str]:
         """The tensors seen so far that the selection means, in their order."""
-        return [name for name in self.order if self.selects(selection, name)]
+        return list(filter(self.chooser(selection), self.order))
 
     def in_collection(self, collection: str, name: str) -> bool:
         """Whether the tensor belongs to the collection, by name or by one of its patterns."""
@@ -95,12 +105,17 @@ class NameBook:
             return False
         return name in saved.tensor_names or self._saved_patterns.any_found(saved.include_regex, name)
 
+    def _forget_answers(self) -> None:
+        for answers in self._answers.values():
+            answers.clear()
+        self._answered = 0
+
     def _decide(self, selection: Selection, name: str) -> bool:
-        if self._given_patterns.any_found(selection.exclude, name):
+        if selection.exclude and self._given_patterns.any_found(selection.exclude, name):
             return False
         return (
             selection.everything
             or name in selection.names
-            or self._given_patterns.any_found(selection.regexes, name)
+            or (len(selection.regexes) > 0 and self._given_patterns.any_found(selection.regexes, name))
             or any(self.in_collection(collection, name) for collection in selection.collections)
         )

@@ -6,15 +6,20 @@ leave room for the small scale, on which the start of a job weighs more, and cat
 
 from __future__ import annotations
 
+import inspect
 import os
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from pkgutil import resolve_name
+from typing import Any
 
 import pytest
 
 from benchmarks.speed import __main__ as command
+from benchmarks.speed import profile
 from benchmarks.speed.judging import CLASS_RULE, RULE
 from benchmarks.speed.limit import bare_pass
 from benchmarks.speed.measuring import Row, against, check_verdicts, same_verdicts, table
@@ -24,6 +29,8 @@ from benchmarks.speed.ours import ROOT, Judged, run_here
 from benchmarks.speed.reference import Reference
 from benchmarks.speed.requests import STEPS, WORKERS, asked_per_file, idle
 from benchmarks.speed.trials import THRESHOLD, Shape, write_many, write_trial
+from evaluator.rule import Example, Rule, RuleParameters, Summary
+from evaluator.testing import run_example
 from evaluator.user_rules import served_path
 from tests.s3.traffic import Traffic
 
@@ -165,11 +172,47 @@ def test_unit_costs_are_found_again_and_give_the_plan_of_a_great_run():
     assert plan.memory == 7e7 + 640e6 + 64_000 * 4100
 
 
+@pytest.mark.parametrize("function", [function for *_, function in profile.PARTS])
+def test_the_profile_asks_for_functions_that_are_there(function: str):
+    assert callable(resolve_name(function))
+
+
+def test_the_profile_tells_in_which_part_the_program_is():
+    def condition(*_: object) -> None:
+        frame = inspect.currentframe()
+        found.append(profile.part_of(frame))
+
+    found: list[str] = []
+    source = "def condition(*arguments):\n    ask(*arguments)\n"
+    names: dict[str, Any] = {"__name__": "builtin_rules.ours", "ask": condition}
+    exec(source, names)  # noqa: S102 - a rule that is nowhere on disk
+    rule = Rule("Ours", "warning", RuleParameters, lambda _: [Summary("all", by="max")], names["condition"])
+
+    assert not run_example(rule, Example("one step", {"a": [1.0]})).failed
+    assert found == ["conditions of rules"]
+    assert profile.part_of(inspect.currentframe()) == profile.REST
+
+
+def test_a_profile_counts_while_it_lasts_and_no_longer():
+    begin = time.perf_counter()
+    with profile.sampled() as found:
+        while not found.total():
+            assert time.perf_counter() - begin < 30
+    seen = found.total()
+    for _ in range(10**6):
+        pass
+
+    assert (set(found), found.total()) == ({profile.REST}, seen)
+    shown = profile.shown({"A": (Counter({profile.REST: 3, "rows of series": 1}), 2.0)}, 1000).splitlines()
+    assert shown[0] == "| part | A | A, a step |"
+    assert "| rows of series | 25.0% | 500 us |" in shown
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
         (["--write", "page.md"], "--write needs --peer"),
-        (["--only", "AZ"], "--only: no workload Z; known: ACHBDEFGIWP"),
+        (["--only", "AZ"], "--only: no workload Z; known: ACHBTDEFGIWP"),
     ],
 )
 def test_the_command_says_what_is_wrong(

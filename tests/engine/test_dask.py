@@ -20,9 +20,9 @@ from evaluator.engine.distributed.tasks import Answer, Batch, Reading, summarise
 from evaluator.engine.local import LocalEngine
 from evaluator.engine.summaries import FileSummary, StepSummary
 from evaluator.errors import InputError
+from evaluator.file_plan import FilePlan, Group
 from evaluator.modes import Mode
 from evaluator.needs import Measure, named
-from evaluator.plan import FilePlan, Group
 from evaluator.sources.base import StepFile
 from evaluator.storage import open_store
 from evaluator.trial.opening import open_run

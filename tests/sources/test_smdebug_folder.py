@@ -428,10 +428,41 @@ def test_a_file_alike_is_not_decoded_tensor_by_tensor(monkeypatch: pytest.Monkey
     source = SmdebugFolder(run.store)
     first, second = opened(source)
     values_of(source, first)
-    for name in ("locate", "decode_event"):
-        monkeypatch.setattr(f"evaluator.sources.event_templates.{name}", lambda *_: pytest.fail("decoded"))
+    for name in ("event_records.locate", "event_templates.decode_event"):
+        monkeypatch.setattr(f"evaluator.sources.{name}", lambda *_: pytest.fail("decoded"))
 
     assert same(values_of(source, second), {"a": np.full(3, 2), "b": np.full((2, 2), 2.0)})
+
+
+def test_a_file_of_which_something_else_is_wanted_is_not_looked_through_again(monkeypatch: pytest.MonkeyPatch):
+    run = SavedRun(FakeClock())
+    for step in (1, 2):
+        run.save(step, values={"a": np.full(3, step), "b": np.full((2, 2), float(step)), "c": np.full(5, step)})
+    source = SmdebugFolder(run.store)
+    first, second = opened(source)
+    values_of(source, first)
+    for name in ("event_records.locate", "event_templates.decode_event"):
+        monkeypatch.setattr(f"evaluator.sources.{name}", lambda *_: pytest.fail("decoded"))
+
+    found = source.read(second, [positions(second, "c"), positions(second, "a")])
+
+    assert found.problems == {}
+    named = {second.layout.names[at]: array for at, array in found.arrays().items()}
+    assert same(named, {"a": np.full(3, 2), "c": np.full(5, 2)})
+
+
+@pytest.mark.parametrize("other", [np.full(4, 1, np.float32), np.full((2, 2), 1, np.int32)], ids=["type", "shape"])
+@pytest.mark.parametrize("place", range(3))
+def test_a_record_that_is_laid_out_in_another_way_is_looked_at_again(place: int, other: Array):
+    plain: dict[str, Array] = {name: np.full(4, 1, np.int32) for name in "abc"}
+    run = SavedRun(FakeClock())
+    run.save(1, values=plain)
+    run.save(2, values=plain | {"abc"[place]: other})
+    source = SmdebugFolder(run.store)
+    first, second = opened(source)
+    values_of(source, first)
+
+    assert same(values_of(source, second), plain | {"abc"[place]: other})
 
 
 def test_a_damaged_file_does_not_make_those_after_it_slow(monkeypatch: pytest.MonkeyPatch):

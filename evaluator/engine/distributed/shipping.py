@@ -11,8 +11,8 @@ from typing import Any
 from evaluator.engine.distributed.tasks import Answer, Batch, FileResult, FileTask, Reading, measures_of
 from evaluator.engine.kept import Kept
 from evaluator.engine.summaries import FileSummary, StepSummary
+from evaluator.file_plan import FilePlan
 from evaluator.needs import Measure
-from evaluator.plan import FilePlan
 from evaluator.sources.base import Layout, Positions, Source
 from evaluator.sources.event_reading import Place
 

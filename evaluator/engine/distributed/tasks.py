@@ -16,9 +16,9 @@ from evaluator import __version__
 from evaluator.engine.kept import OnDemand
 from evaluator.engine.local import LocalEngine
 from evaluator.engine.summaries import FileSummary, Measured, StepSummary
+from evaluator.file_plan import FilePlan
 from evaluator.modes import Mode
 from evaluator.needs import Measure
-from evaluator.plan import FilePlan
 from evaluator.segments import Array, Segments
 from evaluator.sources import source_types
 from evaluator.sources.base import Positions, StepFile
