@@ -85,6 +85,10 @@ class Evaluation:
         only_global = self._trial.modes_seen <= {Mode.GLOBAL}
         return self.plan.of(file.layout, file.mode, only_global=only_global)
 
+    def is_current(self, summary: StepSummary) -> bool:
+        """Whether no rule has ended since a step was read ahead."""
+        return all(self.plan.renewed(one.plan) is one.plan for one in summary.files)
+
     def judge(self, summary: StepSummary) -> list[Finding]:
         """Add a step's rows and judge every rule that is due there."""
         with np.errstate(all="ignore"):
@@ -93,6 +97,9 @@ class Evaluation:
     def _judge(self, summary: StepSummary) -> list[Finding]:
         step = summary.step.number
         self._trial.judged(summary.step)
+        for one in summary.files:
+            # what rules that have ended since wanted of it is nobody's any more
+            one.plan = self.plan.renewed(one.plan)
         if summary.step.restarted:
             self._forget()
         for isolated in self._isolated:

@@ -76,6 +76,12 @@ class FilePlan:
     """The parts whose values are compared with earlier ones."""
     keeps: bool = field(init=False)
     """Whether values are needed after they were measured."""
+    keeps_several: bool = field(init=False)
+    """Whether more than the last ones are needed of a tensor."""
+    made_for: object = None
+    """What the plan of the job knows it by."""
+    results: int = field(init=False)
+    """Bytes that the results of all measures take."""
     seated: set[str] = field(default_factory=set)
     """The workers whose tensors have their columns in all series."""
 
@@ -84,6 +90,11 @@ class FilePlan:
         self.reads = [*(group.positions for group in self.groups), self.reductions]
         self.with_earlier = [part for part in self.parts if isinstance(part.series.key.partner, Previous)]
         self.keeps = any(group.keep for group in self.groups)
+        partners = [part.series.key.partner for part in self.with_earlier]
+        self.keeps_several = any(isinstance(one, Previous) and one.within is not None for one in partners)
+        measures = {measure for group in self.groups for measure in group.measures}
+        measures.update(derived.measure for derived in self.from_reductions)
+        self.results = 8 * len(self.layout.names) * sum(measure.width for measure in measures)
 
 
 def _as_slice(indices: Indices) -> Indices | slice:

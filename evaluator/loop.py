@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from evaluator.clock import Clock
 from evaluator.ending import Ending, StopSignal
 from evaluator.engine.local import LocalEngine
-from evaluator.engine.summaries import StepSummary
+from evaluator.engine.summaries import FileSummary, StepSummary
 from evaluator.evaluation import Evaluation
 from evaluator.finding import Finding
 from evaluator.status import EndedBecause
@@ -132,6 +132,10 @@ class Loop:
         shorten the wait, for a file that has been there for long, and not lengthen it.
         """
         summary = self._answered(summary)
+        # read ahead, a step may have become whole meanwhile, and what went wrong concern only rules that have ended
+        outdated = not self._trial.ended or not self._evaluation.is_current(summary)
+        if outdated and any(one.problems or one.failures for one in summary.files):
+            summary = self._answered(self._engine.again(self._as_planned(summary)))
         if any(one.problems for one in summary.files):
             # in this order the larger one is 0 also where a time is no number
             age = max(0.0, min(self._clock.now() - one.file.modified for one in summary.files))
@@ -142,6 +146,12 @@ class Loop:
                 if not any(one.problems for one in summary.files):
                     break
         return summary
+
+    def _as_planned(self, summary: StepSummary) -> StepSummary:
+        """The step with nothing read of it, as the rules that have not ended want it."""
+        return StepSummary(
+            summary.step, [FileSummary(one.file, self._evaluation.plan.renewed(one.plan)) for one in summary.files]
+        )
 
     def _answered(self, summary: StepSummary) -> StepSummary:
         """Wait for a storage that does not answer, for as long as that is borne and nobody stops the job."""

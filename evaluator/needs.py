@@ -61,9 +61,9 @@ class Measure:
     """What to compute of a tensor: a function with its options; equal ones are computed once for all rules.
 
     Args:
-        function: of Segments, giving one float (or a row of `width` floats) per tensor; of `(values, tensor)` when
-            `each`; with a partner it takes the partner's Segments, or values, as second argument:
-            `(segments, partner)`, `(values, partner, tensor)`.
+        function: of Segments, giving one float (or a row of `width` floats) per tensor, which must not depend on the
+            tensors beside it: they may be of several steps; of `(values, tensor)` when `each`; with a partner it takes
+            the partner's Segments, or values, as second argument: `(segments, partner)`, `(values, partner, tensor)`.
         options: keyword arguments of the function, as pairs so that measures can be compared.
         width: numbers per tensor; 1 gives plain columns.
         ragged: each result is an array of its own shape instead (counts per class, say): only with `each`, and for

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import cast
 
 import numpy as np
 
@@ -61,6 +62,7 @@ class Plan:
         self.series: dict[tuple[object, ...], Series] = {}
         self._names = names
         self._whole = False
+        self._generation = 0
         self._files: dict[_Key, tuple[Layout, FilePlan]] = {}
         self._choices: dict[_Key, tuple[Layout, dict[Series, _Choice]]] = {}
         """What was chosen for each series stands when other series are needed no more."""
@@ -70,16 +72,25 @@ class Plan:
         self.series = {(one.key,): one for one in series}
         self._whole = whole
         self._files.clear()
+        self._generation += 1
 
     def of(self, layout: Layout, mode: Mode, *, only_global: bool) -> FilePlan:
         """The plan for a file with this layout and mode."""
-        key = (id(layout), mode, only_global, self._names.version)
+        return self._of((id(layout), mode, only_global, self._names.version), layout)
+
+    def renewed(self, plan: FilePlan) -> FilePlan:
+        """The same one, or where rules have ended since it was made, the one that would be made now."""
+        made_for = cast("tuple[int, _Key]", plan.made_for)
+        return plan if made_for[0] == self._generation else self._of(made_for[1], plan.layout)
+
+    def _of(self, key: _Key, layout: Layout) -> FilePlan:
         found = self._files.get(key)
         if found is None:
             if len(self._files) >= 256:
                 self._files.clear()
             # The layout is kept so that its id cannot become another's.
             found = self._files[key] = (layout, self._make(layout, self._chosen(key, layout)))
+            found[1].made_for = self._generation, key
         return found[1]
 
     def _chosen(self, key: _Key, layout: Layout) -> list[_Choice]:

@@ -132,14 +132,12 @@ class Window(_Meets):
     columns: Sequence[Column]
     other_trial: str = ""
     """The path of the trial that the values were compared with."""
-    _saved: Bools | None = field(default=None, init=False, repr=False)
 
     @property
     def saved(self) -> Bools:
-        """Where a value was saved; a saved NaN is saved. Not to be written to, as all that is shared."""
-        if self._saved is None:
-            self._saved = _where_saved(self.modes)
-        return self._saved
+        """Where a value was saved; a saved NaN is saved."""
+        saved: Bools = self.modes > 0
+        return saved
 
     def _newest(self) -> Floats:
         newest: Floats = self.values[-1]
@@ -168,14 +166,11 @@ class Row:
     modes: NDArray[np.int8]
     step: int
     columns: Sequence[Column]
-    _saved: Bools | None = field(default=None, init=False, repr=False)
 
     @property
     def saved(self) -> Bools:
-        """Where a value was saved. Not to be written to, as all that is shared."""
-        if self._saved is None:
-            self._saved = _where_saved(self.modes)
-        return self._saved
+        """Where a value was saved."""
+        return self.modes > 0
 
 
 @dataclass(slots=True, eq=False)
@@ -229,12 +224,6 @@ class ProgressView(_Meets):
     """Seconds in which nothing came from any worker, from one step to the next: the last ones, newest last."""
     expected: int | None = None
     """How many workers save, by the collection files."""
-
-
-def _where_saved(modes: NDArray[np.int8]) -> Bools:
-    saved: Bools = modes > 0
-    saved.flags.writeable = False
-    return saved
 
 
 def grown(array: Array, columns: int, fill: float) -> Array:

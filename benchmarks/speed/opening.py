@@ -52,7 +52,7 @@ def open_trial(folder: Path | str, polls: int = POLLS) -> Opened:
         assert not list(trial.poll())
     poll = (time.perf_counter() - begin) / polls
     listings = (source.store.requests.list - listings) // polls
-    last = max(trial.progress(worker)[0] for worker in trial.writers)
+    last = max(trial.progress(worker)[0] for worker in trial.workers)
     return Opened(took, poll, files, listings, len(source.sightings(from_step=last)))
 
 

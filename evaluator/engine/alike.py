@@ -13,6 +13,7 @@ from evaluator.engine.summaries import Chosen, FileSummary, Measured
 from evaluator.file_plan import FilePlan, SeriesPart
 from evaluator.needs import Measure, Tensor
 from evaluator.segments import Array, Bools, Segments
+from evaluator.series import Series
 from evaluator.sources.base import AlikeValues, Positions, Source, StepFile
 
 
@@ -29,26 +30,26 @@ class Block:
     measured: dict[Measure, tuple[Array, Bools]] = field(default_factory=dict)
     kept: list[tuple[Positions, Segments]] = field(default_factory=list)
     """The values that are compared with others, of all files."""
-    _chosen: dict[int, Chosen | None] = field(default_factory=dict)
-    """By the identity of a part, which the plan holds: what its series gets, of all files, or all but the first."""
+    held_of: list[Kept | None] = field(default_factory=list)
+    """The same, of each file."""
+    _chosen: dict[Series, Chosen | None] = field(default_factory=dict)
+    """What a series gets of all files, or all but the first."""
 
     def row(self, part: SeriesPart, at: int) -> Chosen | None:
         """What a series gets of one file; None where it has no value."""
-        key = id(part)
-        if key not in self._chosen:
-            self._chosen[key] = _of_part(self.measured.get(part.series.key.measure), part)
-        found = self._chosen[key]
+        if part.series not in self._chosen:
+            self._chosen[part.series] = _of_part(self.measured.get(part.series.key.measure), part)
+        found = self._chosen[part.series]
         return None if found is None else (found[0][at], found[1])
 
     def compared(self, part: SeriesPart, at: int) -> Chosen | None:
         """The same, compared with the file before, of which there must be one; None where it takes a closer look."""
-        key = id(part)
-        if key not in self._chosen:
+        if part.series not in self._chosen:
             try:
-                self._chosen[key] = _of_part(self._compare(part), part)
+                self._chosen[part.series] = _of_part(self._compare(part), part)
             except Exception:  # noqa: BLE001 - who compares them one by one finds which one raises
-                self._chosen[key] = None
-        found = self._chosen[key]
+                self._chosen[part.series] = None
+        found = self._chosen[part.series]
         return None if found is None else (found[0][at - 1], found[1])
 
     def _compare(self, part: SeriesPart) -> tuple[Array, Bools] | None:
@@ -133,6 +134,9 @@ def _note(block: Block, measure: Measure, positions: Positions, results: Array) 
 
 
 def _put(values: Array, positions: Positions, results: Array) -> None:
+    expected = (len(values) * len(positions), *values.shape[2:])
+    if np.shape(results) != expected:
+        raise ValueError(f"results of shape {np.shape(results)}; expected {expected}")
     values[:, positions] = results.reshape(len(values), len(positions), *values.shape[2:])
 
 
@@ -150,15 +154,17 @@ def _summary(block: Block, at: int, values: AlikeValues) -> FileSummary:
     """One file of a block."""
     measured = {measure: Measured(found[at], there) for measure, (found, there) in block.measured.items()}
     summary = FileSummary(block.files[at], block.plan, measured, wall_time=values.wall_times[at], block=block, at=at)
-    if any(group.keep for group in block.plan.groups):
-        kept = [(positions, _part(segments, at, len(block.files))) for positions, segments in block.kept]
+    if block.plan.keeps:
+        # what stays after the block must not hold all of it in memory
+        alone = at == len(block.files) - 1 or block.plan.keeps_several
+        kept = [(positions, _part(segments, at, len(block.files), alone)) for positions, segments in block.kept]
         summary.kept = Kept(block.plan.layout, kept, {})
+    block.held_of.append(summary.kept)
     return summary
 
 
-def _part(segments: Segments, at: int, files: int) -> Segments:
-    """The tensors of one of the files; those of the last one, which are compared last, hold no others in memory."""
+def _part(segments: Segments, at: int, files: int, alone: bool) -> Segments:
+    """The tensors of one of the files."""
     count, size = len(segments.counts) // files, len(segments.flat) // files
     flat = segments.flat[at * size : (at + 1) * size]
-    flat = flat.copy() if at == files - 1 and files > 1 else flat
-    return Segments(flat, segments.counts[:count], segments.shapes[:count])
+    return Segments(flat.copy() if alone else flat, segments.counts[:count], segments.shapes[:count])

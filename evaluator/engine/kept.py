@@ -78,19 +78,28 @@ class Comparison:
         self.reshaped: set[str] = set()
         """Tensors whose partner has another shape, which a measure over joined values cannot compare."""
 
-    def all_of(self, current: Kept, other: Kept) -> bool:
-        """Compare everything at once where both were read along the same lines; whether that was possible."""
+    def all_of(self, current: Kept, other: Kept, wanted: Positions) -> bool:
+        """Compare all that is wanted at once where both were read along the same lines; whether that was possible."""
         if self.measure.each or current.layout is not other.layout or len(current.joined) != len(other.joined):
             return False
         if isinstance(current, OnDemand) or isinstance(other, OnDemand):
             return False
-        pairs = list(zip(current.joined, other.joined, strict=True))
+        # beside others that are kept for another rule
+        pairs = [
+            pair
+            for pair in zip(current.joined, other.joined, strict=True)
+            if pair[0][0] is wanted or np.isin(pair[0][0], wanted).any()
+        ]
         for (positions, segments), (other_positions, other_segments) in pairs:
             same = positions is other_positions or np.array_equal(positions, other_positions)
             if not same or segments.shapes != other_segments.shapes or not self._takes(segments, other_segments):
                 return False
-        for (positions, segments), (_, other_segments) in pairs:
-            self.values[positions] = self.measure(segments, other_segments)
+        try:
+            results = [self.measure(segments, other_segments) for (_, segments), (_, other_segments) in pairs]
+        except Exception:  # noqa: BLE001 - which of them it is for, and so which rule, shows one by one
+            return False
+        for ((positions, _), _), result in zip(pairs, results, strict=True):
+            self.values[positions] = result
             self.present[positions] = True
         return True
 

@@ -12,6 +12,7 @@ import numpy as np
 from evaluator.engine.alike import summarise_alike
 from evaluator.engine.measuring import summarise
 from evaluator.engine.summaries import FileSummary, StepSummary
+from evaluator.errors import StorageUnavailable
 from evaluator.file_plan import FilePlan
 from evaluator.sources.base import Positions, Source, StepFile
 from evaluator.trial.trial import Step
@@ -50,7 +51,8 @@ class LocalEngine:
         waiting: deque[tuple[Step, list[Future[FileSummary]], int]] = deque()
         in_flight = 0
         lot = _Lot()
-        for step in steps:
+        failures: list[StorageUnavailable] = []
+        for step in _until_one(steps, failures):
             work = self._work([(file, plan_of(file)) for file in step.files])
             size = sum(self._held(one) for one in work)
             while waiting and (len(waiting) >= AHEAD or in_flight + size > self._budget):
@@ -73,6 +75,8 @@ class LocalEngine:
         yield from self._together(lot)
         while waiting:
             yield self._collect(*waiting.popleft()[:2])
+        if failures:
+            raise failures[0]
 
     def again(self, summary: StepSummary) -> StepSummary:
         """Read a step once more, because something of it was not there yet."""
@@ -106,19 +110,27 @@ class LocalEngine:
 
     def _together(self, lot: _Lot) -> Iterator[StepSummary]:
         """The summaries of small steps."""
-        by_file = [self._alike(files) for files in zip(*lot.work, strict=True)]
-        for at, step in enumerate(lot.steps):
-            yield StepSummary(step, [summaries[at] for summaries in by_file])
+        together = [self._alike(files) for files in zip(*lot.work, strict=True)]
+        for at, (step, work) in enumerate(zip(lot.steps, lot.work, strict=True)):
+            # the others take care, each in its turn
+            yield StepSummary(
+                step,
+                [
+                    found[at] if at < len(found) else self._summarise(one)
+                    for found, one in zip(together, work, strict=True)
+                ],
+            )
 
     def _alike(self, work: Sequence[_Work]) -> list[FileSummary]:
-        """The summaries of files with one plan: those together that are laid out alike."""
+        """The summaries of the leading ones of files with one plan: as many as are laid out alike."""
         files, plan = [one.file for one in work], work[0].plan
-        found = summarise_alike(self._source, files, plan) if len(files) > 1 else []
+        if len(files) == 1:
+            return []
+        found = summarise_alike(self._source, files, plan)
         if len(found) < len(files):
             # this one may be the first that is laid out as the following ones are, or else the only one that is not
             found.append(self._summarise(work[len(found)]))
-            found += summarise_alike(self._source, files[len(found) :], plan) if len(found) < len(files) else []
-        return found + [self._summarise(one) for one in work[len(found) :]]
+        return found + (summarise_alike(self._source, files[len(found) :], plan) if len(found) < len(files) else [])
 
     def _pieces(self, work: _Work) -> Iterator[list[Positions]]:
         """The reads in parts of about a piece each, in the order of the file."""
@@ -137,6 +149,14 @@ class LocalEngine:
     @staticmethod
     def _collect(step: Step, tasks: Sequence[Future[FileSummary]]) -> StepSummary:
         return StepSummary(step, [task.result() for task in tasks])
+
+
+def _until_one(steps: Iterable[Step], failures: list[StorageUnavailable]) -> Iterator[Step]:
+    """The steps until the storage does not answer, which is told once those that were taken are summarised."""
+    try:
+        yield from steps
+    except StorageUnavailable as error:
+        failures.append(error)
 
 
 @dataclass(slots=True)
@@ -165,14 +185,19 @@ class _Lot:
         alike = [(id(one.plan), one.file.worker) for one in work] == [
             (id(one.plan), one.file.worker) for one in self.work[0]
         ]
-        return alike and self.size + sum(one.size for one in work) <= min(most, LOT_BYTES)
+        return alike and self.size + _size(work) <= min(most, LOT_BYTES)
 
     def add(self, step: Step, work: list[_Work]) -> None:
         """Take one more step."""
         self.steps.append(step)
         self.work.append(work)
-        self.size += sum(one.size for one in work)
+        self.size += _size(work)
 
     def next(self) -> _Lot:
         """An empty one, for twice as many steps."""
         return _Lot(min(2 * len(self.steps), LOT_STEPS))
+
+
+def _size(work: Sequence[_Work]) -> int:
+    """What is read of the files of a step, and what is computed of it."""
+    return sum(one.size + one.plan.results for one in work)

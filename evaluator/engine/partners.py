@@ -113,8 +113,7 @@ class Partners:
         if partner.within is not None:
             oldest = summary.file.step - partner.within
             held = [older for older in held if older.file.step >= oldest]
-        before = block.files[summary.at - 1]
-        return len(held) == 1 and held[0].file is before and held[0].names == part.name_set
+        return len(held) == 1 and held[0].kept is block.held_of[summary.at - 1] and held[0].names == part.name_set
 
     def _compare(
         self, part: SeriesPart, summary: FileSummary, beside: Sequence[FileSummary], whole: Comparison
@@ -155,7 +154,7 @@ class Partners:
             if not names:
                 continue
             earlier = self._values(older, part, summary)
-            if len(names) == len(part.names) and whole.all_of(kept, earlier):
+            if len(names) == len(part.names) and whole.all_of(kept, earlier, part.positions):
                 return
             self._one_by_one(part, summary, kept, partial(_among, names, earlier), whole)
             if isinstance(earlier, OnDemand):
@@ -169,7 +168,7 @@ class Partners:
         before = [one for one in beside if natural_key(one.file.worker) < mine and one.file.mode is summary.file.mode]
         before.sort(key=lambda one: natural_key(one.file.worker))
         others = [other.kept for other in before if other.kept is not None]
-        if others and not whole.all_of(kept, others[0]):
+        if others and not whole.all_of(kept, others[0], part.positions):
             self._one_by_one(part, summary, kept, partial(_first, others, kept.layout), whole)
 
     @staticmethod

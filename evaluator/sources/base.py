@@ -75,7 +75,8 @@ class StepFile:
 class FileValues:
     """The values read from one step file.
 
-    `joined` holds the numeric, non-empty tensors: per asked group and type the positions in the layout and the values.
+    `joined` holds the numeric, non-empty tensors: per asked group, type and size the positions in the layout and the
+    values.
     A position that is in none of the four was not asked for.
     """
 
@@ -98,8 +99,8 @@ class FileValues:
 class AlikeValues:
     """The values of several step files that are laid out alike, in which everything that was asked for could be read.
 
-    `joined` has per asked group and type the positions, which are those of each file, and the values of all files,
-    file after file.
+    `joined` has per asked group, type and size the positions, which are those of each file, and the values of all
+    files, file after file.
     """
 
     joined: list[tuple[int, Positions, Segments]] = field(default_factory=list)
@@ -223,9 +224,9 @@ def interned(
 
 
 def join(arrays: Mapping[int, Array], groups: Sequence[Positions], values: FileValues) -> None:
-    """Put whole arrays into `values`, joined per group and type (the way for sources without raw bytes)."""
+    """Put whole arrays into `values`, joined per group, type and size (the way for sources without raw bytes)."""
     for number, group in enumerate(groups):
-        by_type: dict[str, list[int]] = {}
+        alike: dict[tuple[str, int], list[int]] = {}
         for position in group.tolist():
             array = arrays.get(position)
             if array is None:
@@ -235,7 +236,8 @@ def join(arrays: Mapping[int, Array], groups: Sequence[Positions], values: FileV
             elif array.size == 0:
                 values.empty[position] = array
             else:
-                by_type.setdefault(array.dtype.str, []).append(position)
-        for positions in by_type.values():
+                # of one size, so that no number depends on what a tensor happens to be joined with
+                alike.setdefault((array.dtype.str, array.size), []).append(position)
+        for positions in alike.values():
             segments = Segments.of([arrays[position] for position in positions])
             values.joined.append((number, np.array(positions, dtype=np.int64), segments))

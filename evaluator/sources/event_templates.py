@@ -127,7 +127,7 @@ class Templates:
     def _learn(self, layout: Layout, chunk: Chunk) -> _Template:
         """Find out how a file is laid out."""
         checked: list[range] = []
-        bundles: dict[tuple[int, str, int], list[tuple[int, int, int, tuple[int, ...]]]] = {}
+        bundles: dict[tuple[int, str, tuple[int, int]], list[tuple[int, int, int, tuple[int, ...]]]] = {}
         odd: list[list[int]] = [[] for _ in chunk.wanted.parts]
         for number, part in enumerate(chunk.wanted.parts):
             for position in part.tolist():
@@ -137,9 +137,10 @@ class Templates:
                     odd[number].append(position)
                     continue
                 checked += [range(start + first, start + last) for first, last in record.fixed]
-                alone = 0 if record.size < JOIN_BELOW else position + 1
+                # of one size, so that no number depends on what a tensor happens to be joined with
+                bundled = (record.size, 0) if record.size < JOIN_BELOW else (record.size, position + 1)
                 begin = start + record.content
-                bundle = bundles.setdefault((number, record.dtype.str, alone), [])
+                bundle = bundles.setdefault((number, record.dtype.str, bundled), [])
                 bundle.append((position, begin, begin + record.size, record.shape))
         places = np.concatenate([*(np.arange(span.start, span.stop) for span in checked), np.empty(0, np.int64)])
         places = places.astype(np.int64, copy=False)
@@ -199,6 +200,9 @@ def _fits(template: _Template, data: bytes) -> bool:
 def _cut(template: _Template, chunk: Chunk, values: FileValues) -> None:
     for cut in template.cuts:
         flat = cut.contents.of(chunk.data, copied=not chunk.wanted.mostly).view(cut.dtype)
+        if flat.dtype == np.float64 and not flat.flags.aligned:
+            # where they lie in memory, which depends on what else is read, would decide how they are summed up
+            flat = flat.copy()
         values.joined.append((cut.group, cut.positions, Segments(flat, cut.counts, cut.shapes)))
 
 

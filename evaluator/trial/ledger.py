@@ -60,6 +60,10 @@ class Ledger:
         steps = self._steps.get(worker)
         return steps[-1] if steps else None
 
+    def first_step(self, worker: str) -> int:
+        """The first step of a worker of which something was recorded."""
+        return self._steps[worker][0]
+
     def steps_of(self, worker: str) -> int:
         """How many steps of this worker are recorded."""
         return len(self._steps.get(worker, ()))

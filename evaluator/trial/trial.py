@@ -87,8 +87,9 @@ class Trial:
 
     @property
     def writers(self) -> list[str]:
-        """The workers of which a step file was dealt with."""
-        return self._arrivals.ledger.workers
+        """The workers of which a step file was dealt with, up to the last step that was judged."""
+        last, ledger = self.counts.last, self._arrivals.ledger
+        return [worker for worker in ledger.workers if last is not None and ledger.first_step(worker) <= last]
 
     @property
     def silent_workers(self) -> list[str]:

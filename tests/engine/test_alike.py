@@ -124,6 +124,10 @@ LAYOUTS: dict[str, Callable[[int, str], Mapping[str, Any]]] = {
     "numbers": lambda step, _: {"loss": np.float32(1 / (step + 1)), "lr": 0.1},
     "sizes of all kinds": lambda step, _: {f"w{at}": normal(step + at, at + 1, 7) for at in range(40)},
     "beyond a buffer of the array library": lambda step, _: {"w": normal(step, 9001), "v": normal(step, 8192)},
+    "large and wide": lambda step, _: {
+        "w": normal(step, 9001, kind="float64"),
+        "abc": normal(step, 8999, kind="float64"),
+    },
     "types of all kinds": lambda step, _: {
         kind: normal(step, 20, kind=kind) for kind in ("float16", "float32", "float64", "int32", "int8", "uint8")
     },
@@ -176,6 +180,15 @@ def test_a_function_of_single_tensors_is_told_which_one_it_is_given(tmp_path: Pa
     folder = write(tmp_path, lambda step, _: {"a": normal(step, 2, 3), "bcd": normal(step, 4)})
 
     together, one_by_one, count = both(folder, Summary(ALL, by=Measure(told, each=True)))
+
+    assert count >= NEARLY_ALL
+    assert together.rows == one_by_one.rows
+
+
+def test_a_function_of_single_tensors_gets_the_same_sum_of_them(tmp_path: Path):
+    folder = write(tmp_path, lambda step, _: {"a": normal(step, 20_000), "bc": normal(step, 9000)})
+
+    together, one_by_one, count = both(folder, Summary(ALL, by=Measure(lambda array, _: array.mean(), each=True)))
 
     assert count >= NEARLY_ALL
     assert together.rows == one_by_one.rows

@@ -151,17 +151,21 @@ class SourceContract:
 
         assert (where_from(read), where_from(everything.read(file, []))) == ([], [])
 
-    def test_each_group_is_joined_by_itself_and_by_type(self, everything: Source):
+    def test_each_group_is_joined_by_itself_and_by_type_and_size(self, everything: Source):
         (file,) = opened(everything)
         groups = [positions(file, "other matrix", "matrix", "whole"), positions(file, "half"), positions(file, "bytes")]
         read = everything.read(file, groups)
-        joined = {(group, segments.flat.dtype.name): found.tolist() for group, found, segments in read.joined}
+        joined = {
+            (group, segments.flat.dtype.name, *set(segments.counts.tolist())): found.tolist()
+            for group, found, segments in read.joined
+        }
 
         assert {key: sorted(found) for key, found in joined.items()} == {
-            (0, "float32"): sorted(positions(file, "matrix", "other matrix").tolist()),
-            (0, "int64"): positions(file, "whole").tolist(),
-            (1, "float16"): positions(file, "half").tolist(),
-            (2, "uint8"): positions(file, "bytes").tolist(),
+            (0, "float32", 6): positions(file, "matrix").tolist(),
+            (0, "float32", 4): positions(file, "other matrix").tolist(),
+            (0, "int64", 3): positions(file, "whole").tolist(),
+            (1, "float16", 3): positions(file, "half").tolist(),
+            (2, "uint8", 3): positions(file, "bytes").tolist(),
         }
 
     def test_text_and_empty_tensors_are_apart(self, everything: Source):
