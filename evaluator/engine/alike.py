@@ -9,7 +9,7 @@ import numpy as np
 
 from evaluator.engine.kept import Kept
 from evaluator.engine.measuring import results_of
-from evaluator.engine.summaries import Chosen, FileSummary, Measured
+from evaluator.engine.summaries import Chosen, FileSummary
 from evaluator.file_plan import FilePlan, SeriesPart
 from evaluator.needs import Measure, Tensor
 from evaluator.segments import Array, Bools, Segments
@@ -152,8 +152,7 @@ def _of_part(found: tuple[Array, Bools] | None, part: SeriesPart) -> Chosen | No
 
 def _summary(block: Block, at: int, values: AlikeValues) -> FileSummary:
     """One file of a block."""
-    measured = {measure: Measured(found[at], there) for measure, (found, there) in block.measured.items()}
-    summary = FileSummary(block.files[at], block.plan, measured, wall_time=values.wall_times[at], block=block, at=at)
+    summary = FileSummary(block.files[at], block.plan, wall_time=values.wall_times[at], block=block, at=at)
     if block.plan.keeps:
         # what stays after the block must not hold all of it in memory
         alone = at == len(block.files) - 1 or block.plan.keeps_several

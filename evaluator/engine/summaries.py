@@ -62,7 +62,7 @@ class FileSummary:
     outage: StorageUnavailable | None = None
     """The storage did not answer, so that nothing is known of the file."""
     block: Block | None = None
-    """The files that it was summarised with, and its place among them."""
+    """The files that it was summarised with, which then has what was measured, and its place among them."""
     at: int = 0
 
 

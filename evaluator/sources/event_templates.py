@@ -180,7 +180,7 @@ class Cutting:
         return True
 
     def joined(self) -> list[tuple[int, Positions, Segments]]:
-        """Per group and type the positions in each file, and the values of all files, file after file."""
+        """Per group, type and size the positions in each file, and the values of all files, file after file."""
         joined = []
         for cut, room in zip(self._template.cuts, self._rooms, strict=True):
             values = room[: self._files]
